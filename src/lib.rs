@@ -1,0 +1,3 @@
+//! fluidlimit: fluid limits of large service systems.
+
+pub mod model;

@@ -1,0 +1,58 @@
+//! Where a run starts.
+
+use super::{Model, StateSpace};
+
+/// The state at time 0. A job in service starts in a phase drawn from its law's initial probabilities.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Initial {
+    /// Every server idle.
+    #[default]
+    Idle,
+    /// Every server holds this many jobs, or as many as its buffer allows.
+    Level(u32),
+    /// Tails x_1, x_2, ... of each pool, as fractions of all servers; non-increasing, x_1 at most the
+    /// pool's share, no longer than its buffer. An empty list is an idle pool.
+    Tails(Vec<Vec<f64>>),
+}
+
+impl Initial {
+    /// The largest level of pool `pool` that holds any server.
+    #[must_use]
+    pub fn top_level(&self, model: &Model, pool: usize) -> u32 {
+        match self {
+            Self::Idle => 0,
+            Self::Level(k) => model.pools[pool].buffer.map_or(*k, |b| b.min(*k)),
+            Self::Tails(tails) => {
+                let last = tails[pool].iter().rposition(|&x| x > 0.0);
+                last.map_or(0, |k| u32::try_from(k + 1).unwrap_or(u32::MAX))
+            }
+        }
+    }
+
+    /// Tails x_1.. of one pool as fractions of all servers.
+    #[must_use]
+    pub fn tails(&self, model: &Model, pool: usize) -> Vec<f64> {
+        match self {
+            Self::Tails(tails) => tails[pool].clone(),
+            _ => vec![model.pools[pool].share; self.top_level(model, pool) as usize],
+        }
+    }
+
+    /// The occupancy vector over `states`, which must have the levels that are needed.
+    #[must_use]
+    pub fn occupancy(&self, model: &Model, states: &StateSpace) -> Vec<f64> {
+        let mut q = states.idle();
+        for (j, pool) in states.pools.iter().enumerate() {
+            let tails = self.tails(model, j);
+            let at = |k: usize| tails.get(k - 1).copied().unwrap_or(0.0);
+            for k in 1..=tails.len().min(pool.levels as usize) {
+                let mass = at(k) - at(k + 1);
+                for (s, p) in pool.entry(u32::try_from(k).unwrap_or(u32::MAX)) {
+                    q[s] = mass * p;
+                }
+            }
+            q[pool.offset] = pool.share - tails.first().copied().unwrap_or(0.0);
+        }
+        q
+    }
+}
