@@ -1,0 +1,206 @@
+//! Fixed points of policies with one arrival rate: a scalar equation.
+//!
+//! In a mode where all servers that receive jobs do so at one rate phi (an open tier, or uniform
+//! random routing below closed tiers), each pool at rest is a Markov chain of its own once phi is
+//! known. What is left is the balance of the stream: what the closed tiers absorb, plus phi times the
+//! mass that receives, is lambda. The left side does not decrease in phi, so the root is bracketed and
+//! bisected; it stays exact near criticality, for hundreds of pools and for buffers of a million.
+//!
+//! For an open idle tier this is the paper's equation for x* (Stolyar 2015); for the sliding mode it was
+//! derived, and agrees with the lower invariant measure: infinite pools slower than phi fill up for ever.
+
+use super::dispatch::{self, Target};
+use super::drift::{Field, top_service};
+use super::linear::factor_pools;
+use crate::model::{Model, Move, StateSpace, Tiers, Top};
+
+/// Where the balance holds.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Balance {
+    /// The mode: index of the first open tier.
+    pub open: usize,
+    /// Rate at which one receiving server gets jobs.
+    pub rate: f64,
+    /// Pools that fill up for ever, with their growth of jobs per server.
+    pub escaped: Vec<Option<f64>>,
+}
+
+/// Mass left out at the far end of a geometric tail.
+const TAIL: f64 = 1e-18;
+/// Levels beyond which a tail is cut whatever its mass.
+const MOST_LEVELS: f64 = 3e6;
+
+/// The balance of `model`; `None` if its fixed point needs the rates of several levels (a fallback that
+/// samples two servers or more), or a law whose infinite queue is not geometric.
+pub(super) fn find(model: &Model) -> Option<Balance> {
+    let lambda = model.arrival_rate;
+    if lambda == 0.0 {
+        return Some(Balance { open: 0, rate: 0.0, escaped: vec![None; model.pools.len()] })
+            .filter(|_| model.policy.tiers.count() != Some(0) || model.policy.fallback.d == 1);
+    }
+    let tiers = match &model.policy.tiers {
+        Tiers::List(tiers) => tiers.len(),
+        Tiers::EveryLevel if lambda < model.capacity() => 1,
+        Tiers::EveryLevel => match model.pools.iter().map(|p| p.buffer).collect::<Option<Vec<u32>>>() {
+            Some(buffers) => buffers.into_iter().max().unwrap_or(0) as usize,
+            None => return Some(every_level_overflows(model)),
+        },
+    };
+    // Join the shortest queue with finite buffers in overload: all servers are full.
+    let first =
+        if matches!(model.policy.tiers, Tiers::EveryLevel) && lambda >= model.capacity() { tiers } else { 0 };
+    for open in first..tiers {
+        if lambda < Chains::new(model, open + 1).balance(0.0)
+            || matches!(model.policy.tiers, Tiers::EveryLevel)
+        {
+            let rate = Chains::new(model, open).root(lambda);
+            return Some(Balance { open, rate, escaped: vec![None; model.pools.len()] });
+        }
+    }
+    let geometric = model.pools.iter().all(|p| p.buffer.is_some() || p.law.phases() == 1);
+    if model.policy.fallback.d > 1 || !geometric {
+        return None;
+    }
+    let rate = Chains::new(model, tiers).root(lambda);
+    let slow = |p: &crate::model::Pool| p.buffer.is_none() && p.service_rate() <= rate;
+    let growth = |p: &crate::model::Pool| slow(p).then(|| rate - p.service_rate());
+    Some(Balance { open: tiers, rate, escaped: model.pools.iter().map(growth).collect() })
+}
+
+/// Join the shortest queue above capacity with an infinite pool: finite pools are full, and all
+/// servers of the infinite ones rise together.
+fn every_level_overflows(model: &Model) -> Balance {
+    let infinite: f64 = model.pools.iter().filter(|p| p.buffer.is_none()).map(|p| p.share).sum();
+    let growth = (model.arrival_rate - model.capacity()) / infinite;
+    let escaped = model.pools.iter().map(|p| p.buffer.is_none().then_some(growth)).collect();
+    let highest = model.pools.iter().filter_map(|p| p.buffer).max().unwrap_or(1);
+    Balance { open: highest as usize, rate: 0.0, escaped }
+}
+
+/// The pools' chains in one mode, as functions of the rate.
+struct Chains<'m> {
+    model: &'m Model,
+    states: StateSpace,
+    field: Field,
+    /// For moves from the largest level of an infinite pool, the pool.
+    top: Vec<Option<usize>>,
+}
+
+/// Levels enough to hold all that is not a geometric tail.
+fn core_levels(model: &Model, open: usize) -> u32 {
+    let listed = match &model.policy.tiers {
+        Tiers::List(tiers) => tiers.iter().map(|t| t.levels.to).max().unwrap_or(0),
+        Tiers::EveryLevel => u32::try_from(open).unwrap_or(u32::MAX - 8),
+    };
+    listed.saturating_add(3)
+}
+
+impl<'m> Chains<'m> {
+    fn new(model: &'m Model, open: usize) -> Self {
+        let core = core_levels(model, open);
+        let fallback = open >= model.policy.tiers.count().unwrap_or(usize::MAX);
+        // Where no random routing feeds the upper levels, they are empty: the core is enough.
+        let levels: Vec<u32> =
+            model.pools.iter().map(|p| p.buffer.filter(|_| fallback).map_or(core, |b| b.max(1))).collect();
+        let states = StateSpace::new(model, &levels, Top::Reflecting);
+        let field = Field::new(model, &states, open);
+        let mut top = vec![None; states.len()];
+        for (j, pool) in states.pools.iter().enumerate().filter(|(_, p)| p.top != Top::Buffer) {
+            top[pool.level(pool.levels)].fill(Some(j));
+        }
+        Self { model, states, field, top }
+    }
+
+    /// What the stream must bring for the rate to be `rate`: absorbed by closed tiers, plus received.
+    fn balance(&self, rate: f64) -> f64 {
+        let q = self.rest(rate);
+        let received = match &self.field.dispatch.target {
+            Target::Tier { states } => states.iter().map(|&s| q[s]).sum(),
+            // Every server receives at this rate, full and escaped ones too.
+            Target::Fallback(_) => 1.0,
+        };
+        rate * received - self.field.dispatch.reach_change(&q)
+    }
+
+    /// Each pool's law at rest when receiving servers get jobs at `rate`; an infinite pool's largest
+    /// level holds its whole geometric tail. Pools that would overflow are left empty.
+    fn rest(&self, rate: f64) -> Vec<f64> {
+        let slow = |j: usize| {
+            let pool = &self.model.pools[j];
+            matches!(self.field.dispatch.target, Target::Fallback(_))
+                && pool.buffer.is_none()
+                && pool.service_rate() <= rate
+        };
+        let factor = |s: usize| match self.top[s] {
+            Some(j) if matches!(self.field.dispatch.target, Target::Fallback(_)) => {
+                (1.0 - rate / self.model.pools[j].service_rate()).max(f64::MIN_POSITIVE)
+            }
+            _ => 1.0,
+        };
+        let services = self.field.moves.iter().map(|m| Move { rate: m.rate * factor(m.from), ..*m });
+        let arrivals =
+            self.field.dispatch.arcs.iter().map(|a| Move { from: a.from, to: a.to, rate: rate * a.share });
+        let mut q = vec![0.0; self.states.len()];
+        if let Some(pools) = factor_pools(&self.states, &self.field.closed, 0.0, services.chain(arrivals)) {
+            for (j, (pool, states)) in pools.iter().zip(&self.states.pools).enumerate() {
+                if !slow(j) {
+                    pool.stationary(states.share, &mut q);
+                }
+            }
+        }
+        q
+    }
+
+    /// The rate at which the balance is `lambda`.
+    fn root(&self, lambda: f64) -> f64 {
+        const LARGEST: f64 = 1e300;
+        let (mut low, mut high) = (0.0, lambda);
+        while self.balance(high) < lambda && high < LARGEST {
+            low = high;
+            high *= 4.0;
+        }
+        // Plain bisection: the balance may have kinks (pools that begin to overflow), and 120 halvings
+        // reach the last bit from any bracket.
+        for _ in 0..1200 {
+            let middle = 0.5 * (low + high);
+            if middle <= low || middle >= high {
+                break;
+            }
+            if self.balance(middle) < lambda { low = middle } else { high = middle }
+        }
+        high
+    }
+}
+
+/// The occupancy of the pools that do not escape, over enough levels to hold it, in the balance found.
+/// `model` is the model without the escaped pools.
+pub(super) fn occupancy(model: &Model, balance: &Balance) -> (StateSpace, Vec<f64>) {
+    let fallback = balance.open >= model.policy.tiers.count().unwrap_or(usize::MAX);
+    let core = core_levels(model, balance.open);
+    let levels: Vec<u32> = model
+        .pools
+        .iter()
+        .map(|p| match p.buffer {
+            Some(b) if fallback => b,
+            _ if !fallback => core,
+            _ => {
+                let ratio: f64 = balance.rate / p.service_rate();
+                let more = if ratio > 0.0 { (TAIL.ln() / ratio.ln()).ceil() } else { 0.0 };
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                core.saturating_add(more.clamp(0.0, MOST_LEVELS) as u32)
+            }
+        })
+        .collect();
+    let states = StateSpace::new(model, &levels, Top::Reflecting);
+    let field = Field::with_tops(model, &states, balance.open, &top_service(&states), 0.0);
+    let arrivals =
+        field.dispatch.arcs.iter().map(|a| Move { from: a.from, to: a.to, rate: balance.rate * a.share });
+    let mut q = vec![0.0; states.len()];
+    if let Some(pools) =
+        factor_pools(&states, &field.closed, 0.0, field.moves.iter().copied().chain(arrivals))
+    {
+        pools.iter().zip(&states.pools).for_each(|(pool, s)| pool.stationary(s.share, &mut q));
+    }
+    debug_assert!(dispatch::tier_count(model, &states) >= balance.open || q.is_empty());
+    (states, q)
+}

@@ -1,0 +1,49 @@
+//! n to infinity: the fluid limit of a model as a differential equation, its path and its fixed point.
+mod balance;
+mod dispatch;
+mod drift;
+mod escape;
+mod explicit;
+mod fixed_point;
+mod flows;
+mod integrate;
+mod linear;
+mod rosenbrock;
+mod stability;
+mod step;
+mod truncation;
+
+pub use drift::{Drift, Scratch};
+pub use fixed_point::{FixedPoint, Method, fixed_point};
+pub use integrate::{Event, EventKind, Path, Plan, Snapshot, State, integrate};
+pub use step::StepCounts;
+pub use truncation::bracketed;
+
+use thiserror::Error;
+
+/// Why the fluid limit could not be computed.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum FluidError {
+    /// No step size is small enough.
+    #[error("the integration got stuck at time {time}: no step is small enough; a larger tolerance may help")]
+    Stuck {
+        /// Where.
+        time: f64,
+    },
+    /// The queues are too long to represent.
+    #[error("{states} server states would be needed, more than {most}: shorten the horizon or the buffers")]
+    TooManyLevels {
+        /// States needed.
+        states: usize,
+        /// States allowed.
+        most: usize,
+    },
+    /// Newton's method did not settle on a feasible zero of the drift.
+    #[error(
+        "no fixed point was found (the best residual was {residual:e}); the system may be too close to critical"
+    )]
+    NoFixedPoint {
+        /// Smallest residual met.
+        residual: f64,
+    },
+}
