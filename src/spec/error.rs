@@ -180,9 +180,20 @@ impl fmt::Display for SpecError {
     }
 }
 
+/// A user's text on one line, control characters escaped.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        match c {
+            '\'' | '"' => shown.push(c),
+            _ => shown.extend(c.escape_debug()),
+        }
+        shown
+    })
+}
+
 /// A user's word between backticks, safe to print and not too long.
 pub(super) fn quote(word: &str) -> String {
-    let mut shown: String = word.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"");
+    let mut shown = printable(word);
     if shown.chars().count() > 60 {
         shown = shown.chars().take(57).chain("...".chars()).collect();
     }

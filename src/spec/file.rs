@@ -142,8 +142,11 @@ pub(super) struct FluidFile {
 pub(super) enum InitialFile {
     Idle(NoParameters),
     Level(Spanned<Number>),
-    Tails(BTreeMap<Spanned<String>, Spanned<Vec<Spanned<Number>>>>),
+    Tails(Spanned<TailsFile>),
 }
+
+/// x_1, x_2, ... by pool name.
+pub(super) type TailsFile = BTreeMap<Spanned<String>, Spanned<Vec<Spanned<Number>>>>;
 
 /// `[finite]`.
 #[derive(Debug, Default, Deserialize)]

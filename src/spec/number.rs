@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 
 /// A TOML integer or float. Which of the two was written does not matter to a rate, and a wrong sort
 /// of number for a count is better refused by name than by type.
@@ -120,7 +120,11 @@ impl Visitor<'_> for RateVisitor {
         NumberVisitor.visit_f64(v).map(Rate::Number)
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<Rate, E> {
+    fn visit_str<E: Error>(self, v: &str) -> Result<Rate, E> {
+        // A number between quotes is a slip, not an expression.
+        if v.trim().parse::<f64>().is_ok() {
+            return Err(E::invalid_type(Unexpected::Str(v), &self));
+        }
         Ok(Rate::Expression)
     }
 }

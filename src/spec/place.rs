@@ -4,8 +4,11 @@
 //! own range of offsets. A span taken from any of them therefore says by itself which part it lies
 //! in, and values from an override can live in the same tree as values from the file.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
+
+use super::error::printable;
 
 /// A range of offsets in the virtual text.
 pub(super) type Span = Range<usize>;
@@ -137,14 +140,22 @@ impl Place {
 
     /// The line that the place starts in, and the place within it; a place of several lines ends
     /// with its first line.
-    pub(super) fn excerpt(&self) -> (&str, Span) {
+    pub(super) fn excerpt(&self) -> (Cow<'_, str>, Span) {
         let start = self.before().rfind('\n').map_or(0, |i| i + 1);
         let start =
             if start == 0 && self.text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { start };
         let rest = self.text.get(start..).unwrap_or_default();
         let line = rest.split('\n').next().unwrap_or_default().trim_end_matches('\r');
         let within = |offset: usize| offset.saturating_sub(start).min(line.len());
-        (line, within(self.span.start)..within(self.span.end))
+        let span = within(self.span.start)..within(self.span.end);
+        // The renderer replaces the old control characters but not these, which some terminals obey.
+        // The replacement is as long as they are, so that the span holds.
+        let obeyed = |c| ('\u{80}'..='\u{9f}').contains(&c);
+        if line.contains(obeyed) {
+            (line.replace(obeyed, "\u{bf}").into(), span)
+        } else {
+            (line.into(), span)
+        }
     }
 
     fn before(&self) -> &str {
@@ -155,7 +166,7 @@ impl Place {
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.is_override() {
-            return write!(f, "{}", self.text.escape_debug());
+            return write!(f, "{}", printable(&self.text));
         }
         write!(f, "{}:{}:{}", self.source(), self.line(), self.column())
     }
@@ -171,7 +182,7 @@ mod tests {
         let base = sources.add_override("--set b=3".to_owned());
         let file = sources.place(&(14..15)).unwrap();
         assert_eq!((file.line(), file.column(), file.text()), (2, 8, "2"));
-        assert_eq!(file.excerpt(), ("sché = 2", 8..9));
+        assert_eq!(file.excerpt(), ("sché = 2".into(), 8..9));
         assert_eq!(file.to_string(), "m.toml:2:8");
         let place = sources.place(&(base + 8..base + 9)).unwrap();
         assert_eq!((place.source(), place.text()), ("--set", "3"));
@@ -185,6 +196,6 @@ mod tests {
         let sources = Sources::new("m.toml", "\u{feff}a = 1".into());
         let place = sources.place(&(7..8)).unwrap();
         assert_eq!((place.line(), place.column(), place.text()), (1, 5, "1"));
-        assert_eq!(place.excerpt(), ("a = 1", 4..5));
+        assert_eq!(place.excerpt(), ("a = 1".into(), 4..5));
     }
 }

@@ -75,8 +75,7 @@ impl Shape<'_> {
         let Some(service) = keys.get_mut("service") else { return Ok(()) };
         self.one_of(service, "service", "`exponential.rate = 1.0`")?;
         for law in LATER_LAWS {
-            let what = format!("the service law {}", quote(law));
-            self.refuse(service.get_ref(), law, &what)
+            self.refuse(service.get_ref(), law, "this service law")
                 .map_err(|e| e.help(format!("service laws of this version: {}", list(["exponential"]))))?;
         }
         Ok(())
@@ -85,7 +84,7 @@ impl Shape<'_> {
     /// Pull with several routers, or with messages that are kept.
     fn later_pull(&self, policy: &DeValue<'_>) -> Result<(), SpecError> {
         let Some((_, pull)) = entry(policy, "pull") else { return Ok(()) };
-        self.refuse(pull.get_ref(), "message", "a choice of what becomes of pull-messages")?;
+        self.refuse(pull.get_ref(), "message", "rules for pull-messages")?;
         let Some((_, routers)) = entry(pull.get_ref(), "routers") else { return Ok(()) };
         let several = match routers.get_ref() {
             DeValue::Array(_) => true,
@@ -105,10 +104,9 @@ impl Shape<'_> {
         match entry(value, key) {
             None => Ok(()),
             Some((k, _)) => {
-                let is = if what.ends_with('s') { "are" } else { "is" };
-                let title = format!("{what} {is} not yet supported");
+                let title = format!("{} is not yet supported", quote(key));
                 let error = self.fail(Problem::Unsupported, &k.span(), title);
-                Err(error.allowed(format!("{} is not read by this version", quote(key))))
+                Err(error.allowed(format!("this version does not read {what}")))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::{Problem, SpecError};
+use super::error::{Problem, SpecError, printable};
 use super::place::Sources;
 
 /// The largest model file that is read, in bytes.
@@ -34,13 +34,13 @@ impl From<&Path> for Source {
 }
 
 impl Source {
-    /// The name to show in messages.
+    /// The name to show in messages, control characters escaped.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
-            Self::Path(path) => path.display().to_string(),
+            Self::Path(path) => printable(&path.to_string_lossy()),
             Self::Stdin => "<stdin>".to_owned(),
-            Self::Text { name, .. } => name.clone(),
+            Self::Text { name, .. } => printable(name),
         }
     }
 

@@ -60,7 +60,7 @@ pub(super) fn shape(error: &Error, root: &DeValue<'_>, sources: &Sources) -> Spe
         return if known.is_empty() {
             error.allowed("there are no parameters here")
         } else {
-            error.allowed(format!("not a {what} of the format")).help(format!("allowed: {}", list(known)))
+            error.allowed("not known here").help(format!("allowed: {}", list(known)))
         };
     }
     if let Some(key) = message.strip_prefix("missing field ") {
@@ -69,10 +69,10 @@ pub(super) fn shape(error: &Error, root: &DeValue<'_>, sources: &Sources) -> Spe
             "" => format!("{} is missing", quote(key)),
             _ => format!("{} lacks {}", quote(path), quote(key)),
         };
-        let error = new(Problem::Key, title);
+        let error = new(Problem::Key, title).allowed(format!("needs {}", quote(key)));
         return match EXAMPLES.iter().find(|(k, _)| *k == key) {
-            Some((_, example)) => error.allowed(format!("needs {}, for example", quote(key))).help(*example),
-            None => error.allowed(format!("needs {}", quote(key))),
+            Some((_, example)) => error.help(format!("for example {}", quote(example))),
+            None => error,
         };
     }
     let here = if path.is_empty() { "the model".to_owned() } else { quote(path) };
@@ -80,8 +80,11 @@ pub(super) fn shape(error: &Error, root: &DeValue<'_>, sources: &Sources) -> Spe
         let title = format!("{here} is too large for a number");
         return new(Problem::Value, title).allowed("must fit a double");
     }
-    let is = found.as_ref().map_or("something else", |f| kind(f.value));
-    let title = format!("{here} is {is}");
+    let title = match &found {
+        Some(found) if found.word => format!("{here} has no value"),
+        Some(found) => format!("{here} is {}", kind(found.value)),
+        None => format!("{here} is of the wrong type"),
+    };
     let error = new(Problem::Type, title).allowed(format!("must be {}", expected(message)));
     if path == "pools" { error.help("each pool opens with `[[pools]]`, in double brackets") } else { error }
 }

@@ -45,7 +45,7 @@ pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",
-        DeValue::Boolean(_) => "true or false",
+        DeValue::Boolean(_) => "a boolean",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",
@@ -62,6 +62,8 @@ pub(super) struct Found<'a, 't> {
     pub(super) last: String,
     /// What stands there.
     pub(super) value: &'a DeValue<'t>,
+    /// Is it a word that stands for a table without keys: `policy = "pull"`?
+    pub(super) word: bool,
 }
 
 /// The key, or failing that the value, that has exactly this span. The innermost one if several do.
@@ -70,25 +72,24 @@ pub(super) fn find<'a, 't>(root: &'a DeValue<'t>, span: &Span) -> Option<Found<'
 }
 
 fn search<'a, 't>(value: &'a DeValue<'t>, path: &str, span: &Span) -> Option<Found<'a, 't>> {
-    let here = |path: String, last: String, value: &'a DeValue<'t>, parent: &str| Found {
-        path,
-        parent: parent.to_owned(),
-        last,
-        value,
-    };
     match value {
         DeValue::Table(table) => table.iter().find_map(|(k, v)| {
-            let name = k.get_ref();
-            let full = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+            let last = k.get_ref().to_string();
+            let full = if path.is_empty() { last.clone() } else { format!("{path}.{last}") };
             search(v.get_ref(), &full, span).or_else(|| {
-                (k.span() == *span || v.span() == *span)
-                    .then(|| here(full, name.to_string(), v.get_ref(), path))
+                let word = k.span() == v.span() && self::table(v.get_ref()).is_some_and(DeTable::is_empty);
+                let found = Found { path: full, parent: path.to_owned(), last, value: v.get_ref(), word };
+                (k.span() == *span || v.span() == *span).then_some(found)
             })
         }),
         DeValue::Array(array) => array.iter().enumerate().find_map(|(i, v)| {
-            let full = format!("{path}[{i}]");
-            search(v.get_ref(), &full, span)
-                .or_else(|| (v.span() == *span).then(|| here(full, format!("[{i}]"), v.get_ref(), path)))
+            let last = format!("[{i}]");
+            let full = format!("{path}{last}");
+            search(v.get_ref(), &full, span).or_else(|| {
+                let value = v.get_ref();
+                let found = Found { path: full, parent: path.to_owned(), last, value, word: false };
+                (v.span() == *span).then_some(found)
+            })
         }),
         _ => None,
     }

@@ -120,8 +120,8 @@ impl Check<'_> {
             }
             (None, None) => {
                 let title = format!("the exponential service of pool {} has no rate", quote(pool));
-                let error = self.value(&law.span(), title).allowed("needs `rate` or `mean`, for example");
-                return Err(error.help("service.exponential.rate = 1.0"));
+                let error = self.value(&law.span(), title).allowed("needs `rate` or `mean`");
+                return Err(error.help("for example `service.exponential.rate = 1.0`"));
             }
         };
         let what = of(&format!("`{key}`"), pool);

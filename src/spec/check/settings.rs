@@ -1,11 +1,11 @@
 //! `[fluid]` and `[finite]`: how the model is solved and simulated.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use toml::Spanned;
 
 use super::super::error::{Problem, SpecError, list, nearest, quote};
-use super::super::file::{FiniteFile, FluidFile, InitialFile, PoolFile};
+use super::super::file::{FiniteFile, FluidFile, InitialFile, PoolFile, TailsFile};
 use super::super::number::Number;
 use super::super::place::Span;
 use super::super::{FiniteSettings, FluidSettings};
@@ -20,8 +20,6 @@ const LARGEST_SIZE: i128 = 1_000_000_000_000;
 const LONGEST_HORIZON: f64 = 1e100;
 /// Room for a share that was written with more digits than its tails.
 const SHARE_SLACK: f64 = 1e-9;
-
-type TailsFile = BTreeMap<Spanned<String>, Spanned<Vec<Spanned<Number>>>>;
 
 impl Check<'_> {
     pub(super) fn fluid(
@@ -107,12 +105,16 @@ impl Check<'_> {
     /// Tails of the named pools; the others start idle.
     fn tails(
         &self,
-        file: &TailsFile,
+        file: &Spanned<TailsFile>,
         written: &[PoolFile],
         pools: &[Pool],
     ) -> Result<Vec<Vec<f64>>, SpecError> {
+        if file.get_ref().is_empty() {
+            let error = self.value(&file.span(), "`fluid.initial.tails` names no pool");
+            return Err(error.allowed("must name at least one; all servers idle is `initial = \"idle\"`"));
+        }
         let mut tails = vec![Vec::new(); pools.len()];
-        for (name, given) in file {
+        for (name, given) in file.get_ref() {
             let Some(j) = pools.iter().position(|pool| pool.name == *name.get_ref()) else {
                 return Err(self.no_such_pool(&name.span(), name.get_ref(), pools));
             };
