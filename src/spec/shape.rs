@@ -8,6 +8,9 @@ use super::error::{Problem, SpecError, list, quote};
 use super::place::{Sources, Span};
 use super::tree::{Node, entry, table};
 
+/// More pools than any use of the program has; a slip in a generated file otherwise eats the memory.
+const MOST_POOLS: usize = 100_000;
+
 /// Service laws that the format names and this version does not read.
 const LATER_LAWS: [&str; 11] = [
     "erlang",
@@ -40,6 +43,9 @@ pub(super) fn settle(tree: &mut Node<'_>, sources: &Sources) -> Result<(), SpecE
         shape.one_of(policy, "policy", "`jsq-d.d = 2`")?;
         shape.later_pull(policy.get_ref())?;
     }
+    if let Some(value) = root.get_mut("pools") {
+        shape.not_too_many(value)?;
+    }
     if let Some(DeValue::Array(pools)) = root.get_mut("pools").map(Spanned::get_mut) {
         for pool in pools.iter_mut() {
             shape.pool(pool)?;
@@ -65,6 +71,15 @@ impl Shape<'_> {
             Some(v) => Err(self
                 .fail(Problem::Unsupported, &v.span(), "this version of the format is not known")
                 .allowed("must be 1, or left out")),
+        }
+    }
+
+    fn not_too_many(&self, pools: &Node<'_>) -> Result<(), SpecError> {
+        match pools.get_ref().as_array().map(|a| a.len()) {
+            Some(count) if count > MOST_POOLS => Err(self
+                .fail(Problem::Value, &pools.span(), format!("there are {count} pools"))
+                .allowed(format!("must be at most {MOST_POOLS}"))),
+            _ => Ok(()),
         }
     }
 

@@ -10,8 +10,6 @@ use super::super::place::Span;
 use super::{Check, RATE, RATES};
 use crate::model::{PhaseType, Pool};
 
-/// More pools than any use of the program has; a slip in a generated file otherwise eats the memory.
-const MOST_POOLS: usize = 100_000;
 /// Buffers above this are as good as infinite and are better written so.
 const LARGEST_BUFFER: i128 = 1_000_000_000;
 /// Shares this close to a sum of 1 are kept.
@@ -26,10 +24,6 @@ impl Check<'_> {
         if pools.is_empty() {
             let error = self.value(&list.span(), "there are no pools");
             return Err(error.allowed("must hold at least one pool"));
-        }
-        if pools.len() > MOST_POOLS {
-            let error = self.value(&list.span(), format!("there are {} pools", pools.len()));
-            return Err(error.allowed(format!("must be at most {MOST_POOLS}")));
         }
         self.names(pools)?;
         let shares = self.shares(pools)?;
