@@ -160,10 +160,12 @@ impl Policy {
         Self::new("threshold", Tiers::List(vec![tier]), Fallback::random(), Messages::PerDeparture)
     }
 
-    /// Idle servers of the first pool in `order`, then of the second, and so on; else a random server.
+    /// Idle servers of the first group of pools, then of the second, and so on; else a random server.
+    /// Pools in one group are equals. The groups must hold every pool once.
     #[must_use]
-    pub fn fastest_idle_first(order: &[usize]) -> Self {
-        let tiers = order.iter().map(|&j| Tier { pools: Some(vec![j]), ..Tier::level(0) }).collect();
+    pub fn fastest_idle_first(groups: &[Vec<usize>]) -> Self {
+        let tiers =
+            groups.iter().map(|group| Tier { pools: Some(group.clone()), ..Tier::level(0) }).collect();
         let name = "fastest-idle-first";
         Self::new(name, Tiers::List(tiers), Fallback::random(), Messages::PerIdleServer)
     }

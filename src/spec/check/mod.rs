@@ -1,0 +1,118 @@
+//! From the file's types to a system: every value is looked at once, here.
+
+mod expect;
+mod policy;
+mod pools;
+mod settings;
+
+use std::ops::RangeInclusive;
+
+use toml::Spanned;
+
+use super::System;
+use super::error::{Problem, SpecError, quote};
+use super::file::{ArrivalsFile, File};
+use super::number::{Number, Rate};
+use super::place::{Sources, Span};
+use crate::model::Model;
+
+/// Rates and means that leave room for their products and ratios in a double.
+const RATES: RangeInclusive<f64> = 1e-100..=1e100;
+/// How [`RATES`] reads.
+const RATE: &str = "from 1e-100 to 1e100";
+
+/// The checked system. `stem` is the name of a model that does not give one.
+///
+/// # Errors
+/// The first value that is not allowed.
+pub(super) fn system(file: File, sources: &Sources, stem: String, hash: String) -> Result<System, SpecError> {
+    let check = Check { sources };
+    let arrival_rate = check.arrivals(&file.arrivals)?;
+    let pools = check.pools(&file.pools)?;
+    let policy = check.policy(&file.policy, &pools)?;
+    let fluid = check.fluid(&file.fluid, file.pools.get_ref(), &pools)?;
+    let finite = check.finite(&file.finite)?;
+    let expect = check.expectations(file.expect, &pools)?;
+    let name = check.name(file.name, stem)?;
+    let description = file.description.unwrap_or_default();
+    let model = Model { name, description, arrival_rate, pools, policy };
+    Ok(System { model, fluid, finite, expect, hash })
+}
+
+/// Checks values and knows where they were written.
+struct Check<'a> {
+    sources: &'a Sources,
+}
+
+impl Check<'_> {
+    fn arrivals(&self, arrivals: &ArrivalsFile) -> Result<f64, SpecError> {
+        let span = arrivals.rate.span();
+        match arrivals.rate.get_ref() {
+            Rate::Expression => Err(self
+                .fail(
+                    Problem::Unsupported,
+                    &span,
+                    "an arrival rate given as an expression is not yet supported",
+                )
+                .allowed("must be a number in this version")),
+            Rate::Number(rate) => {
+                let rate = Spanned::new(span, *rate);
+                let allowed = format!("must be 0, or {RATE}");
+                self.real(&rate, "`arrivals.rate`", &allowed, |x| x == 0.0 || RATES.contains(&x))
+            }
+        }
+    }
+
+    fn name(&self, name: Option<Spanned<String>>, stem: String) -> Result<String, SpecError> {
+        let Some(name) = name else { return Ok(stem) };
+        let text = name.get_ref();
+        if text.trim().is_empty() || text.contains(char::is_control) {
+            let title = format!("the model's name is {}", quote(text));
+            return Err(self.value(&name.span(), title).allowed("must be one line of text"));
+        }
+        Ok(name.into_inner())
+    }
+
+    /// A number for which `ok` holds; NaN and infinities never pass.
+    fn real(
+        &self,
+        x: &Spanned<Number>,
+        what: &str,
+        allowed: &str,
+        ok: impl Fn(f64) -> bool,
+    ) -> Result<f64, SpecError> {
+        let value = x.get_ref().real();
+        if value.is_finite() && ok(value) {
+            // A negative zero is a zero.
+            return Ok(value + 0.0);
+        }
+        Err(self.value(&x.span(), format!("{what} is {}", x.get_ref())).allowed(allowed))
+    }
+
+    /// A whole number in a range.
+    fn whole<T: TryFrom<i128>>(
+        &self,
+        x: &Spanned<Number>,
+        what: &str,
+        range: RangeInclusive<i128>,
+    ) -> Result<T, SpecError> {
+        let value = x.get_ref().whole().filter(|i| range.contains(i)).and_then(|i| T::try_from(i).ok());
+        value.ok_or_else(|| {
+            let (from, to) = range.into_inner();
+            self.value(&x.span(), format!("{what} is {}", x.get_ref())).allowed(if from == to {
+                format!("must be {from}")
+            } else {
+                format!("must be a whole number from {from} to {to}")
+            })
+        })
+    }
+
+    /// A value that is not allowed.
+    fn value(&self, span: &Span, title: impl Into<String>) -> SpecError {
+        self.fail(Problem::Value, span, title)
+    }
+
+    fn fail(&self, problem: Problem, span: &Span, title: impl Into<String>) -> SpecError {
+        SpecError::new(problem, self.sources.file(), title).at(self.sources.place(span))
+    }
+}
