@@ -280,8 +280,11 @@ fn policies() -> Vec<Policy> {
     ]
 }
 
-/// Systems small enough to be solved: arrival rate, n, pools (share, buffer, law).
-fn systems() -> Vec<(f64, u64, Vec<(f64, Option<u32>, PhaseType)>)> {
+/// Share, buffer and law of a pool.
+type PoolSketch = (f64, Option<u32>, PhaseType);
+
+/// Systems small enough to be solved: arrival rate, n, pools.
+fn systems() -> Vec<(f64, u64, Vec<PoolSketch>)> {
     let coxian = PhaseType::coxian(&[2.0, 0.5], &[0.25]).unwrap();
     let hyper = PhaseType::hyperexponential(&[0.7, 0.3], &[2.0, 0.6]).unwrap();
     let looping =

@@ -10,7 +10,8 @@ use rand::Rng;
 use super::service::Service;
 use super::streams::below;
 
-/// A level is looked up four at a time; so many zeros follow the highest level that was reached.
+/// Levels are looked up so many at a time, and so many zeros follow the highest level that was reached.
+/// Where in a block a search ends cannot be predicted: counting to its end is cheaper than a branch.
 const BLOCK: usize = 4;
 
 /// Blocks that are looked through one by one before bisection takes over: queues that are spread over
@@ -109,59 +110,64 @@ impl Tails {
     }
 }
 
-/// The phases that busy servers are in, for a pool whose service law has several.
+/// Servers by level and phase, for a pool whose service law has several phases.
 #[derive(Debug, Clone)]
-struct Phases {
-    busy: Vec<u64>,
-    /// Servers of level k in phase m at `(k - 1) * phases + m`.
-    cells: Vec<u64>,
+struct Cells {
+    phases: usize,
+    /// Servers of level k in phase m at `(k - 1) * phases + m`; a block of empty levels follows the
+    /// highest that was reached.
+    servers: Vec<u64>,
 }
 
-impl Phases {
+impl Cells {
     fn row(&self, level: usize) -> usize {
-        (level - 1) * self.busy.len()
+        (level - 1) * self.phases
     }
 
     fn add(&mut self, level: usize, phase: usize, servers: u64) {
-        let cell = self.row(level) + phase;
-        if cell >= self.cells.len() {
-            self.cells.resize(2 * (self.row(level) + self.busy.len()), 0);
+        if self.row(level + BLOCK + 1) > self.servers.len() {
+            self.servers.resize(2 * self.row(level + BLOCK + 1), 0);
         }
-        self.cells[cell] += servers;
-        self.busy[phase] += servers;
+        let cell = self.row(level) + phase;
+        self.servers[cell] += servers;
     }
 
     fn remove(&mut self, level: usize, phase: usize) {
         let cell = self.row(level) + phase;
-        self.cells[cell] -= 1;
-        self.busy[phase] -= 1;
+        self.servers[cell] -= 1;
     }
 
-    /// The level of a uniformly random server among those in `phase`; no level below `lowest` is used.
-    fn random_level<R: Rng>(&self, phase: usize, lowest: usize, rng: &mut R) -> usize {
-        let mut rank = below(rng, self.busy[phase]);
+    /// The level of the server of this rank, lowest first, among those in `phase`. There are none
+    /// below level `lowest`, and more than `rank` in all.
+    #[inline]
+    fn level_of(&self, phase: usize, mut rank: u64, lowest: usize) -> usize {
         let mut level = lowest.max(1);
-        for &servers in self.cells.iter().skip(self.row(level) + phase).step_by(self.busy.len()) {
-            if rank < servers {
-                break;
+        // Blocks of levels without an early exit, for the same reason as in `Tails::level_of`.
+        while let Some(block) = self.servers.get(self.row(level)..self.row(level + BLOCK)) {
+            let (mut passed, mut sum) = (0, 0);
+            for row in block.chunks_exact(self.phases) {
+                sum += row[phase];
+                passed += usize::from(rank >= sum);
             }
-            rank -= servers;
-            level += 1;
+            if passed < BLOCK {
+                return level + passed;
+            }
+            rank -= sum;
+            level += BLOCK;
         }
         level
     }
 
-    /// The phase of a uniformly random server among the `servers` that hold `level` jobs.
-    fn random_phase<R: Rng>(&self, level: usize, servers: u64, rng: &mut R) -> usize {
-        let mut rank = below(rng, servers);
+    /// The phase of the server of this rank among those that hold `level` jobs.
+    #[inline]
+    fn phase_of(&self, level: usize, rank: u64) -> usize {
         let row = self.row(level);
-        for (phase, &servers) in self.cells[row..row + self.busy.len()].iter().enumerate() {
-            if rank < servers {
-                return phase;
-            }
-            rank -= servers;
+        let (mut passed, mut sum) = (0, 0);
+        for &servers in &self.servers[row..row + self.phases - 1] {
+            sum += servers;
+            passed += usize::from(rank >= sum);
         }
-        self.busy.len() - 1
+        passed
     }
 }
 
@@ -172,27 +178,9 @@ pub(super) struct PoolCounts {
     pub(super) buffer: usize,
     /// Servers by level.
     pub(super) tails: Tails,
-    phases: Option<Phases>,
-}
-
-impl PoolCounts {
-    /// Servers at work in a phase of their service law.
-    #[inline]
-    pub(super) fn busy(&self, phase: usize) -> u64 {
-        match &self.phases {
-            None => self.tails.at_least(1),
-            Some(phases) => phases.busy[phase],
-        }
-    }
-
-    /// The level of a uniformly random server among those at work in `phase`.
-    #[inline]
-    pub(super) fn random_level<R: Rng>(&self, phase: usize, rng: &mut R) -> usize {
-        match &self.phases {
-            None => self.tails.level_of(below(rng, self.tails.at_least(1))),
-            Some(phases) => phases.random_level(phase, self.tails.lowest, rng),
-        }
-    }
+    cells: Option<Cells>,
+    /// Where the pool's phases stand among the phases of all pools.
+    first_phase: usize,
 }
 
 /// All servers, pool by pool.
@@ -202,6 +190,8 @@ pub(super) struct Counts {
     pub(super) pools: Vec<PoolCounts>,
     /// All pools together. Kept only when there are several.
     together: Option<Tails>,
+    /// Servers at work by pool and phase, phases of one pool next to one another.
+    busy: Vec<u64>,
 }
 
 impl Counts {
@@ -217,24 +207,44 @@ impl Counts {
             let sum = |k| tails.iter().map(|t| t.at_least(k)).sum();
             Tails::new(sum(0), &(1..=top).map(sum).collect::<Vec<_>>())
         });
-        let pools = tails
-            .into_iter()
-            .zip(buffers)
-            .zip(services)
-            .map(|((tails, &buffer), service)| {
-                let phases = (service.phases() > 1).then(|| {
-                    let mut phases = Phases { busy: vec![0; service.phases()], cells: Vec::new() };
-                    for level in 1..=tails.busy().len() {
-                        service.start_many(tails.exactly(level), rng, |phase, servers| {
-                            phases.add(level, phase, servers);
-                        });
-                    }
-                    phases
-                });
-                PoolCounts { buffer, tails, phases }
-            })
-            .collect();
-        Self { pools, together }
+        let mut busy = Vec::new();
+        let mut pools = Vec::new();
+        for ((tails, &buffer), service) in tails.into_iter().zip(buffers).zip(services) {
+            let first_phase = busy.len();
+            busy.resize(first_phase + service.phases(), 0);
+            let cells = if service.phases() == 1 {
+                busy[first_phase] = tails.at_least(1);
+                None
+            } else {
+                let mut cells = Cells { phases: service.phases(), servers: Vec::new() };
+                for level in 1..=tails.busy().len() {
+                    service.start_many(tails.exactly(level), rng, |phase, servers| {
+                        cells.add(level, phase, servers);
+                        busy[first_phase + phase] += servers;
+                    });
+                }
+                Some(cells)
+            };
+            pools.push(PoolCounts { buffer, tails, cells, first_phase });
+        }
+        Self { pools, together, busy }
+    }
+
+    /// Servers at work by pool and phase, phases of one pool next to one another.
+    #[inline]
+    pub(super) fn busy(&self) -> &[u64] {
+        &self.busy
+    }
+
+    /// The level of a uniformly random server of `pool` among those at work in `phase`.
+    #[inline]
+    pub(super) fn random_level<R: Rng>(&self, pool: usize, phase: usize, rng: &mut R) -> usize {
+        let servers = &self.pools[pool];
+        let rank = below(rng, self.busy[servers.first_phase + phase]);
+        match &servers.cells {
+            None => servers.tails.level_of(rank),
+            Some(cells) => cells.level_of(phase, rank, servers.tails.lowest),
+        }
     }
 
     /// Servers of all pools by level.
@@ -254,15 +264,19 @@ impl Counts {
         rng: &mut R,
     ) -> u64 {
         let servers = &mut self.pools[pool];
-        if let Some(phases) = &mut servers.phases {
-            let phase = if level == 0 {
-                service.start(rng)
-            } else {
-                let phase = phases.random_phase(level, servers.tails.exactly(level), rng);
-                phases.remove(level, phase);
-                phase
-            };
-            phases.add(level + 1, phase, 1);
+        let busy = &mut self.busy[servers.first_phase..];
+        match &mut servers.cells {
+            None => busy[0] += u64::from(level == 0),
+            Some(cells) if level == 0 => {
+                let phase = service.start(rng);
+                cells.add(1, phase, 1);
+                busy[phase] += 1;
+            }
+            Some(cells) => {
+                let phase = cells.phase_of(level, below(rng, servers.tails.exactly(level)));
+                cells.remove(level, phase);
+                cells.add(level + 1, phase, 1);
+            }
         }
         if let Some(together) = &mut self.together {
             together.raise(level);
@@ -282,10 +296,17 @@ impl Counts {
         rng: &mut R,
     ) -> u64 {
         let servers = &mut self.pools[pool];
-        if let Some(phases) = &mut servers.phases {
-            phases.remove(level, phase);
-            if level > 1 {
-                phases.add(level - 1, service.start(rng), 1);
+        let busy = &mut self.busy[servers.first_phase..];
+        match &mut servers.cells {
+            None => busy[0] -= u64::from(level == 1),
+            Some(cells) => {
+                cells.remove(level, phase);
+                busy[phase] -= 1;
+                if level > 1 {
+                    let next = service.start(rng);
+                    cells.add(level - 1, next, 1);
+                    busy[next] += 1;
+                }
             }
         }
         if let Some(together) = &mut self.together {
@@ -296,9 +317,12 @@ impl Counts {
 
     /// Moves the job in service at a server of `pool` that holds `level` jobs to another phase.
     pub(super) fn change_phase(&mut self, pool: usize, level: usize, from: usize, to: usize) {
-        if let Some(phases) = &mut self.pools[pool].phases {
-            phases.remove(level, from);
-            phases.add(level, to, 1);
+        let servers = &mut self.pools[pool];
+        if let Some(cells) = &mut servers.cells {
+            cells.remove(level, from);
+            cells.add(level, to, 1);
+            self.busy[servers.first_phase + from] -= 1;
+            self.busy[servers.first_phase + to] += 1;
         }
     }
 }

@@ -167,16 +167,24 @@ fn from_tier<R: Rng>(tier: &[Part], counts: &Counts, rng: &mut R) -> Option<Choi
     if total == 0 {
         return None;
     }
-    let mut rank = below(rng, total);
+    let rank = below(rng, total);
+    // No early exit: which pool it is cannot be predicted, so a branch would cost more than a sum.
+    let (mut chosen_part, mut before, mut sum) = (0, 0, 0);
     for part in tier {
-        let here = servers(part);
-        if rank < here {
-            let tails = &counts.pools[part.pool].tails;
-            return Some(chosen(part.pool, tails.level_of(tails.at_least(part.end) + rank)));
+        sum += servers(part);
+        if rank >= sum {
+            chosen_part += 1;
+            before = sum;
         }
-        rank -= here;
     }
-    None
+    let part = tier.get(chosen_part)?;
+    let tails = &counts.pools[part.pool].tails;
+    let level = if part.from + 1 == part.end {
+        part.from
+    } else {
+        tails.level_of(tails.at_least(part.end) + rank - before)
+    };
+    Some(chosen(part.pool, level))
 }
 
 /// A uniformly random one of the shortest servers with room, if any has room.
@@ -205,13 +213,12 @@ fn pool_by_weight<R: Rng>(pools: usize, rng: &mut R, weight: impl Fn(usize) -> u
     if pools == 1 {
         return 0;
     }
-    let mut rank = below(rng, (0..pools).map(&weight).sum());
-    for j in 0..pools {
-        let here = weight(j);
-        if rank < here {
-            return j;
-        }
-        rank -= here;
+    let rank = below(rng, (0..pools).map(&weight).sum());
+    let mut sum = 0;
+    let mut chosen = 0;
+    for j in 0..pools - 1 {
+        sum += weight(j);
+        chosen += usize::from(rank >= sum);
     }
-    0
+    chosen
 }

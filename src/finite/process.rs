@@ -54,27 +54,64 @@ impl System {
             buffers,
         }
     }
+}
 
-    /// Rate of all events together.
-    #[inline]
-    fn rate(&self, counts: &Counts) -> f64 {
-        let services = self.services.iter().zip(&counts.pools);
-        self.arrivals + services.map(|(service, pool)| service.rate(pool)).sum::<f64>()
+/// The rate of each kind of event, summed up: arrivals first, then services by pool and phase.
+#[derive(Debug, Clone)]
+struct Clocks {
+    /// Jobs per unit of time, over all servers.
+    arrivals: f64,
+    services: Vec<Clock>,
+}
+
+/// The clock of all jobs in one phase in one pool.
+#[derive(Debug, Clone)]
+struct Clock {
+    pool: usize,
+    phase: usize,
+    /// Rate of one such job.
+    rate: f64,
+    /// Rate of these jobs and of all kinds of events before them.
+    sum: f64,
+}
+
+impl Clocks {
+    fn new(system: &System) -> Self {
+        let pools = system.services.iter().enumerate();
+        let services = pools.flat_map(|(pool, service)| {
+            let phases = service.rates().enumerate();
+            phases.map(move |(phase, rate)| Clock { pool, phase, rate, sum: 0.0 })
+        });
+        Self { arrivals: system.arrivals, services: services.collect() }
     }
 
-    /// Pool and phase of the service that a point `u` of the interval of service rates falls on;
-    /// `None` if nobody is at work.
+    /// Sets the clocks for these servers at work. Returns the rate of all events.
     #[inline]
-    fn locate(&self, counts: &Counts, mut u: f64) -> Option<(usize, usize)> {
-        let mut last = None;
-        for (j, (service, pool)) in self.services.iter().zip(&counts.pools).enumerate() {
-            let mut last_here = None;
-            if let Some(phase) = service.locate(pool, &mut u, &mut last_here) {
-                return Some((j, phase));
-            }
-            last = last_here.map(|phase| (j, phase)).or(last);
+    #[allow(clippy::cast_precision_loss)]
+    fn set(&mut self, busy: &[u64]) -> f64 {
+        let mut sum = self.arrivals;
+        for (clock, &busy) in self.services.iter_mut().zip(busy) {
+            sum += clock.rate * busy as f64;
+            clock.sum = sum;
         }
-        last
+        sum
+    }
+
+    /// The clock that rings, if `u` is uniform between 0 and the rate of all events: a pool and a
+    /// phase, or `None` for an arrival.
+    #[inline]
+    fn ringing(&self, u: f64, busy: &[u64]) -> Option<(usize, usize)> {
+        if u < self.arrivals {
+            return None;
+        }
+        // No early exit: where u falls cannot be predicted, so a branch would cost more than a sum.
+        let passed: usize = self.services.iter().map(|clock| usize::from(u >= clock.sum)).sum();
+        // Rounding can put u at the very end: that is the last clock of anybody at work.
+        let clock = match self.services.get(passed) {
+            Some(clock) => clock,
+            None => &self.services[busy.iter().rposition(|&servers| servers > 0)?],
+        };
+        Some((clock.pool, clock.phase))
     }
 }
 
@@ -84,6 +121,7 @@ pub(super) struct Process<'a, R> {
     system: &'a System,
     /// The servers now.
     pub(super) counts: Counts,
+    clocks: Clocks,
     rng: R,
     /// When the next event happens. It is kept over a pause, so that pausing changes no path.
     next: f64,
@@ -94,8 +132,9 @@ impl<'a, R: Rng> Process<'a, R> {
     /// Starts at time 0 with these servers.
     pub(super) fn new(system: &'a System, tails: Vec<Tails>, mut rng: R) -> Self {
         let counts = Counts::new(tails, &system.buffers, &system.services, &mut rng);
-        let next = holding_time(system.rate(&counts), &mut rng);
-        Self { system, counts, rng, next, patience: PATIENCE }
+        let mut clocks = Clocks::new(system);
+        let next = holding_time(clocks.set(counts.busy()), &mut rng);
+        Self { system, counts, clocks, rng, next, patience: PATIENCE }
     }
 
     /// Runs to time `until`, telling `observer` of every event. Gives up, with `false`, soon after
@@ -107,11 +146,11 @@ impl<'a, R: Rng> Process<'a, R> {
         cancelled: impl Fn() -> bool,
     ) -> bool {
         let mut now = self.next;
-        let mut rate = self.system.rate(&self.counts);
+        let mut rate = self.clocks.set(self.counts.busy());
         while now <= until {
             let u = unit(&mut self.rng) * rate;
             self.event(now, u, observer);
-            rate = self.system.rate(&self.counts);
+            rate = self.clocks.set(self.counts.busy());
             now += holding_time(rate, &mut self.rng);
             self.patience -= 1;
             if self.patience == 0 {
@@ -128,9 +167,8 @@ impl<'a, R: Rng> Process<'a, R> {
     /// The event that the point `u` of the interval of all rates falls on.
     #[inline]
     fn event<O: Observer>(&mut self, now: f64, u: f64, observer: &mut O) {
-        let Self { system, counts, rng, .. } = self;
-        let service = if u < system.arrivals { None } else { system.locate(counts, u - system.arrivals) };
-        let Some((pool, phase)) = service else {
+        let Self { system, counts, clocks, rng, .. } = self;
+        let Some((pool, phase)) = clocks.ringing(u, counts.busy()) else {
             let choice = system.dispatch.choose(counts, rng);
             if choice.fallback {
                 observer.fell_back();
@@ -144,7 +182,7 @@ impl<'a, R: Rng> Process<'a, R> {
             }
             return;
         };
-        let level = counts.pools[pool].random_level(phase, rng);
+        let level = counts.random_level(pool, phase, rng);
         let service = &system.services[pool];
         match service.end(phase, rng) {
             PhaseEnd::Exit => {

@@ -3,7 +3,6 @@
 use rand::Rng;
 use rand_distr::{Binomial, Distribution};
 
-use super::counts::PoolCounts;
 use super::streams::unit;
 use crate::model::PhaseType;
 
@@ -102,31 +101,9 @@ impl Service {
         draw(&self.phases[phase].ends, rng).unwrap_or(PhaseEnd::Exit)
     }
 
-    /// The rate at which phases end in a pool, over all its servers.
-    #[inline]
-    #[allow(clippy::cast_precision_loss)]
-    pub(super) fn rate(&self, pool: &PoolCounts) -> f64 {
-        self.phases.iter().enumerate().map(|(m, phase)| phase.rate * pool.busy(m) as f64).sum()
-    }
-
-    /// The phase at which a point `*u` of the pool's interval of rates falls; past its end `*u` loses
-    /// the pool's rate and the last phase at work, if any, is kept in `last`, for `u` may exceed the
-    /// sum of all rates by rounding.
-    #[inline]
-    #[allow(clippy::cast_precision_loss)]
-    pub(super) fn locate(&self, pool: &PoolCounts, u: &mut f64, last: &mut Option<usize>) -> Option<usize> {
-        for (m, phase) in self.phases.iter().enumerate() {
-            let busy = pool.busy(m);
-            let rate = phase.rate * busy as f64;
-            if *u < rate {
-                return Some(m);
-            }
-            *u -= rate;
-            if busy > 0 {
-                *last = Some(m);
-            }
-        }
-        None
+    /// Total rate out of each phase.
+    pub(super) fn rates(&self) -> impl Iterator<Item = f64> {
+        self.phases.iter().map(|phase| phase.rate)
     }
 }
 
