@@ -159,6 +159,28 @@ fn an_initial_state_is_rounded_to_servers_and_kept() {
 }
 
 #[test]
+fn an_overloaded_system_grows_at_the_excess_rate() {
+    // Every server starts with a thousand jobs and stays busy: mean jobs grow by 2 - 1 per unit of time.
+    let coxian = PhaseType::coxian(&[2.0, 0.5], &[0.25]).unwrap();
+    for (seed, policy) in (0..).zip([Policy::random(), Policy::jsq_d(2, true, false), Policy::jsq()]) {
+        for law in [exponential(1.0), coxian.clone()] {
+            let settings = Settings {
+                initial: Initial::Level(1000),
+                sample_times: vec![50.0],
+                paths: 64,
+                ..settings(100, 50.0, 0.0, seed)
+            };
+            let model = model(2.0, policy.clone(), &[(1.0, None, law.clone())]);
+            let summary = simulate(&model, &settings, &()).unwrap();
+            let jobs: Vec<f64> = summary.paths.iter().map(|path| path.mean_jobs[0]).collect();
+            // A server that starts with a fresh job completes t + (SCV - 1) / 2 jobs by a late time t.
+            let completed = 50.0 + (law.scv() - 1.0) / 2.0;
+            assert_near("mean jobs", &jobs, 1000.0 + 100.0 - completed, 0.3);
+        }
+    }
+}
+
+#[test]
 fn a_hundred_million_servers_follow_the_fluid() {
     // From idle, random routing: every server is an M/M/1 queue; x_1 grows by lambda t at first.
     let settings =

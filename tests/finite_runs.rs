@@ -149,6 +149,8 @@ fn settings_that_mean_nothing_are_refused() {
         let bad = Model { arrival_rate: rate, ..two_pools() };
         assert!(matches!(refuse(&bad, good.clone()), FiniteError::ArrivalRate { .. }));
     }
+    let fast = Model { arrival_rate: 1e308, ..two_pools() };
+    assert_eq!(refuse(&fast, good.clone()), FiniteError::Rates { n: 10 });
     let none = Model { pools: vec![], ..two_pools() };
     assert_eq!(refuse(&none, good.clone()), FiniteError::Shares { sum: 0.0 });
     let nobody = Model { policy: Policy::jsq_d(0, true, false), ..two_pools() };

@@ -103,6 +103,12 @@ pub enum FiniteError {
         /// Jobs per server and unit of time.
         rate: f64,
     },
+    /// The rate of all events together is beyond floating-point numbers.
+    #[error("the rates of {n} servers together overflow; choose another unit of time")]
+    Rates {
+        /// Number of servers.
+        n: u64,
+    },
     /// The shares of the pools do not make up all servers.
     #[error("the shares of the pools sum to {sum}, not to 1")]
     Shares {
@@ -276,6 +282,12 @@ fn check(model: &Model, settings: &Settings) -> Result<(), FiniteError> {
     }
     if model.pools.iter().any(|p| p.share.is_nan() || p.share < 0.0) || (sum - 1.0).abs() > 1e-6 {
         return Err(FiniteError::Shares { sum });
+    }
+    let phases = model.pools.iter().flat_map(|p| (0..p.law.phases()).map(|m| p.law.rate(m)));
+    #[allow(clippy::cast_precision_loss)]
+    let fastest = (rate + phases.fold(0.0, f64::max)) * n as f64;
+    if !fastest.is_finite() {
+        return Err(FiniteError::Rates { n });
     }
     if model.policy.fallback.d == 0 {
         return Err(FiniteError::NoSample);
