@@ -44,7 +44,7 @@ impl Noise {
 
 fn fluid(level: i32, t: f64) -> f64 {
     let load = 0.9f64;
-    load.powi(level * level) * (1.0 - (-t / (1.5 * f64::from(level))).exp() * (1.0 + t / 4.0))
+    load.powi(level * level) * (1.0 - (-t / f64::from(level)).exp()).powi(level)
 }
 
 fn curve(points: usize, until: f64, f: impl Fn(f64) -> f64) -> Vec<Point> {
@@ -67,13 +67,13 @@ fn trajectory() -> Figure {
     let mut panel =
         Panel::new(Axis::linear("time t (mean service times)"), Axis::linear("fraction of servers x_{k}(t)"));
     for (i, level) in (1..=3).enumerate() {
+        let points = curve(400, 30.0, |t| fluid(level, t));
+        panel = panel.series(Series::new(format!("fluid limit x_{{{level}}}"), points, Look::curve(i)));
         for seed in 0..2 {
             let label = if seed == 0 { format!("n = 500, x_{{{level}}}") } else { String::new() };
             panel =
                 panel.series(Series::new(label, noisy(seed + 10 * i as u64, level, 500.0), Look::path(i)));
         }
-        let points = curve(400, 30.0, |t| fluid(level, t));
-        panel = panel.series(Series::new(format!("fluid limit x_{{{level}}}"), points, Look::curve(i)));
     }
     let event = |x, label: &str| Guide::Vertical { x, label: label.into() };
     Figure::new("JSQ(2) from an empty system")
@@ -116,7 +116,7 @@ fn convergence() -> Figure {
             .iter()
             .map(|n: &f64| {
                 let half = spread * scale * n.powf(-0.75);
-                Point::measured(*n, scale * n.powf(power) + half * noise.normal() / 2.0, half)
+                Point::measured(*n, scale * n.powf(power) + half * noise.normal() / 3.0, half)
             })
             .collect()
     };
@@ -128,7 +128,7 @@ fn convergence() -> Figure {
     };
     let panel = Panel::new(Axis::log("number of servers n"), Axis::log("distance to the limit"))
         .series(Series::new("E |X^{n} - x^{*}|", errors(-0.5, 0.8, 0.3), Look::measured(0)))
-        .series(Series::new("|E X^{n} - x^{*}|", errors(-1.0, 0.5, 0.35), Look::measured(1)))
+        .series(Series::new("|E X^{n} - x^{*}|", errors(-1.0, 0.5, 0.1), Look::measured(1)))
         .guide(guide(-0.5, 0.4, "slope -1/2"))
         .guide(guide(-1.0, 0.028, "slope -1"));
     Figure::new("Convergence to the fluid limit").subtitle("JIQ, λ = 0.7; 95 % intervals").panel(panel)

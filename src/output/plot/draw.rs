@@ -3,7 +3,7 @@
 use super::figure::{Figure, Panel};
 use super::font::Fonts;
 use super::guides;
-use super::layout::{MARGIN, Page, Placed, Plot, TICK_GAP, TICK_LENGTH, event_rows, note_row};
+use super::layout::{MARGIN, Page, Placed, Plot, TICK_GAP, TICK_LENGTH, event_rows};
 use super::markup::Rich;
 use super::scale::{Emptiness, emptiness};
 use super::series;
@@ -39,17 +39,11 @@ pub(super) fn draw(page: &mut dyn Surface, figure: &Figure, plan: &Page, fonts: 
 
 fn draw_panel(page: &mut dyn Surface, panel: &Panel, plot: &Plot, fonts: &Fonts) {
     let nothing = emptiness(panel);
-    // Ticks of an axis that was fitted to nothing would mean nothing.
-    let ticks = nothing.is_none() || (panel.x.range.is_some() && panel.y.range.is_some());
-    if ticks {
-        draw_grid(page, plot);
-    }
+    draw_grid(page, plot);
     guides::draw_lines(page, panel, plot);
     draw_spines(page, plot);
-    if ticks {
-        draw_x_ticks(page, plot);
-        draw_y_ticks(page, plot);
-    }
+    draw_x_ticks(page, plot);
+    draw_y_ticks(page, plot);
     draw_labels(page, panel, plot, fonts);
     series::draw(page, panel, plot);
     guides::draw_labels(page, panel, plot, fonts);
@@ -127,7 +121,7 @@ fn draw_labels(page: &mut dyn Surface, panel: &Panel, plot: &Plot, fonts: &Fonts
     let heading = fonts.fit(Rich::parse(&panel.title), PANEL_TITLE, true, area.width());
     if !heading.is_blank() {
         let look = TextLook { bold: true, ..TextLook::new(PANEL_TITLE, BLACK, Anchor::Start) };
-        page.text(&heading, (area.left, above - note_row(plot) - 0.35 * PANEL_TITLE), look);
+        page.text(&heading, (area.left, plot.heading), look);
     }
     if let Some(note) = &plot.note {
         page.text(note, (area.right, above), TextLook::new(NOTE, GREY, Anchor::End));

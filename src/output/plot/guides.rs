@@ -13,16 +13,20 @@ const WIDTH: f64 = 1.0;
 const MOST_ROWS: usize = 4;
 pub(super) const ROW: f64 = 15.0;
 
-/// The label of a vertical line, above the plot; row 0 is the lowest.
+/// The label of a vertical line: a flag on it above the plot. Row 0 is the lowest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct EventLabel {
     pub(super) line: f64,
-    pub(super) middle: f64,
+    pub(super) start: f64,
+    pub(super) end: f64,
     pub(super) row: usize,
     pub(super) label: Rich,
 }
 
-/// Spreads the labels of vertical lines over rows so that none meets another.
+/// From a line to its flag's text.
+const FLAG_GAP: f64 = 4.0;
+
+/// Spreads the labels of vertical lines over rows so that none meets another or another's line.
 pub(super) fn event_labels(
     panel: &Panel,
     fonts: &Fonts,
@@ -37,22 +41,35 @@ pub(super) fn event_labels(
             events.push((line, label));
         }
     }
-    events.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut row_ends = [f64::NEG_INFINITY; MOST_ROWS];
-    let mut out = vec![];
+    // From the right: flags fly to the right, so the pole of one in a higher row passes the lower ones by.
+    events.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut out: Vec<EventLabel> = vec![];
     for (line, text) in events {
         let label = fonts.fit(Rich::parse(text), NOTE, false, (ends.1 - ends.0) / 2.0);
         if label.is_blank() {
             continue;
         }
-        let half = fonts.width(&label, NOTE, false) / 2.0;
-        let middle = line.clamp(ends.0 + half, ends.1 - half);
-        if let Some(row) = row_ends.iter().position(|end| middle - half >= end + 8.0) {
-            row_ends[row] = middle + half;
-            out.push(EventLabel { line, middle, row, label });
+        let width = fonts.width(&label, NOTE, false);
+        // At the right end there is no room to the right.
+        let fits = line + FLAG_GAP + width <= ends.1 + FLAG_GAP;
+        let start = if fits { line + FLAG_GAP } else { line - FLAG_GAP - width };
+        let mut flag = EventLabel { line, start, end: start + width, row: 0, label };
+        for row in 0..MOST_ROWS {
+            flag.row = row;
+            if out.iter().all(|other| !collide(&flag, other) && !collide(other, &flag)) {
+                out.push(flag);
+                break;
+            }
         }
     }
     out
+}
+
+/// Whether two flags meet, or the pole of `a` runs through flag `b`.
+fn collide(a: &EventLabel, b: &EventLabel) -> bool {
+    let meet = a.row == b.row && a.start < b.end + 8.0 && b.start < a.end + 8.0;
+    let crossed = a.row >= b.row && b.start - 2.0 < a.line && a.line < b.end + 2.0;
+    meet || crossed
 }
 
 /// Draws the lines, beneath the data.
@@ -68,11 +85,11 @@ pub(super) fn draw_lines(page: &mut dyn Surface, panel: &Panel, plot: &Plot) {
 
 /// Draws the labels, each where it covers the least.
 pub(super) fn draw_labels(page: &mut dyn Surface, panel: &Panel, plot: &Plot, fonts: &Fonts) {
-    let look = TextLook::new(NOTE, GREY, Anchor::Middle);
     for event in &plot.events {
         let baseline = plot.area.top - 5.0 - event.row as f64 * ROW;
-        page.text(&event.label, (event.middle, baseline), look);
+        page.text(&event.label, (event.start, baseline), TextLook::new(NOTE, GREY, Anchor::Start));
     }
+    let look = TextLook::new(NOTE, GREY, Anchor::Middle);
     let lines: Vec<Vec<At>> = panel.guides.iter().map(|guide| line_of(guide, plot).concat()).collect();
     let mut data: Option<Vec<At>> = None;
     let mut taken: Vec<Rect> = vec![];
@@ -86,7 +103,7 @@ pub(super) fn draw_labels(page: &mut dyn Surface, panel: &Panel, plot: &Plot, fo
         }
         let data = data.get_or_insert_with(|| covered(panel, plot));
         let size = (fonts.width(&label, NOTE, false), NOTE);
-        let Some(place) = best_place(line, size, &plot.area, data, &lines, &taken) else {
+        let Some(place) = best_place(line, size, plot, data, &lines, &taken) else {
             continue;
         };
         page.text(&label, ((place.left + place.right) / 2.0, place.bottom - 0.14 * NOTE), look);
@@ -99,11 +116,11 @@ fn line_of(guide: &Guide, plot: &Plot) -> Vec<Vec<At>> {
     let area = &plot.area;
     let line = match guide {
         Guide::Vertical { x, .. } => plot.x.place_inside(*x).map(|part| {
-            let (x, label) =
-                (plot.right(part), plot.events.iter().find(|event| event.line == plot.right(part)));
-            // The line leads up to its label where that stands in a higher row.
-            let top = label.map_or(area.top, |event| area.top - event.row as f64 * ROW - 3.0);
-            return vec![(x, top), (x, area.bottom)];
+            let x = plot.right(part);
+            // The line is the pole of its flag.
+            let flag = plot.events.iter().find(|event| event.line == x);
+            let top = flag.map_or(area.top, |event| area.top - event.row as f64 * ROW - ROW);
+            vec![(x, top), (x, area.bottom)]
         }),
         Guide::Horizontal { y, .. } => plot.y.place_inside(*y).map(|part| {
             let y = plot.down(part);
@@ -139,7 +156,7 @@ fn slope_line(slope: f64, through: At, span: Option<(f64, f64)>, plot: &Plot) ->
 fn best_place(
     line: &[At],
     (width, height): (f64, f64),
-    area: &Rect,
+    plot: &Plot,
     data: &[At],
     lines: &[Vec<At>],
     taken: &[Rect],
@@ -147,6 +164,8 @@ fn best_place(
     let points: Vec<At> = line.windows(2).flat_map(|pair| along(pair[0], pair[1], 5.0)).collect();
     let others: Vec<At> =
         lines.iter().flat_map(|line| line.windows(2)).flat_map(|pair| along(pair[0], pair[1], 5.0)).collect();
+    let room = plot.area.grown(-4.0);
+    let grid: Vec<f64> = plot.y_ticks.major.iter().map(|tick| plot.down(tick.at)).collect();
     let mut best: Option<(f64, Rect)> = None;
     // From the right end on, where a reader looks for the label of a line.
     for (i, at) in points.iter().rev().enumerate() {
@@ -160,14 +179,16 @@ fn best_place(
                     top: centre - height / 2.0,
                     bottom: centre + height / 2.0,
                 };
-                let inside = area.holds((place.left, place.top)) && area.holds((place.right, place.bottom));
+                let inside = room.holds((place.left, place.top)) && room.holds((place.right, place.bottom));
                 if !inside || taken.iter().any(|other| other.meets(&place)) {
                     continue;
                 }
-                let near = place.grown(3.0);
+                // A marker reaches this far beyond its point.
+                let near = place.grown(6.0);
                 let hidden = count_in(data, &near) * 10 + count_in(&others, &place.grown(1.5)) * 6;
-                // Among places that hide nothing: near the line, near its end.
-                let cost = hidden as f64 + 0.05 * gap + 0.02 * i as f64;
+                let struck = grid.iter().any(|y| place.top < *y && *y < place.bottom);
+                // Among places that hide nothing: off the grid, near the line, near its end.
+                let cost = hidden as f64 + f64::from(struck) + 0.05 * gap + 0.02 * i as f64;
                 if best.is_none_or(|(least, _)| cost < least) {
                     best = Some((cost, place));
                 }

@@ -5,7 +5,7 @@ use super::font::Fonts;
 use super::guides::{self, EventLabel};
 use super::legend::{self, Legend};
 use super::markup::Rich;
-use super::scale::{Span, not_positive, spans};
+use super::scale::{Span, emptiness, not_positive, spans};
 use super::style::{LABEL, NOTE, PANEL_TITLE, SUBTITLE, TICK, TITLE};
 use super::surface::{At, Rect};
 use super::ticks::{Ticks, ticks};
@@ -32,6 +32,8 @@ pub(super) struct Plot {
     pub(super) y_ticks: Ticks,
     pub(super) events: Vec<EventLabel>,
     pub(super) note: Option<Rich>,
+    /// The baseline of the heading; level across panels side by side.
+    pub(super) heading: f64,
     /// How far the left edge of the y label stands from the plot.
     pub(super) left: f64,
     pub(super) legend: Option<Placed>,
@@ -105,6 +107,7 @@ pub(super) fn layout(figure: &Figure, fonts: &Fonts) -> Page {
         plots.iter().zip(&figure.panels).map(|(plot, panel)| above(plot, panel)).fold(0.0, f64::max);
     let mut bottom = top;
     for (i, (plot, panel)) in plots.iter_mut().zip(&figure.panels).enumerate() {
+        plot.heading = top + PANEL_TITLE;
         plot.area.top = top + if beside { tallest } else { above(plot, panel) };
         plot.area.bottom = plot.area.top + height;
         let mut end = plot.area.bottom + bottom_strip(panel);
@@ -184,11 +187,14 @@ fn unplaced(panel: &Panel, fonts: &Fonts, height: f64) -> Plot {
     let (x, y) = spans(panel);
     let spread =
         |ticks: &Ticks| ticks.major.windows(2).all(|pair| (pair[1].at - pair[0].at) * height >= 1.7 * TICK);
-    let y_ticks = ticks(&y, (height / 45.0) as usize, spread);
+    let blank = emptiness(panel).is_some();
+    // Ticks of an axis that was fitted to nothing would mean nothing.
+    let measures = !blank || (panel.x.range.is_some() && panel.y.range.is_some());
+    let y_ticks = if measures { ticks(&y, (height / 45.0) as usize, spread) } else { Ticks::default() };
     let widest = y_ticks.major.iter().map(|tick| fonts.width(&tick.label, TICK, false)).fold(0.0, f64::max);
     let label = if panel.y.label.trim().is_empty() { 0.0 } else { 1.45 * LABEL };
     let missing = not_positive(panel);
-    let note = (missing > 0).then(|| {
+    let note = (missing > 0 && !blank).then(|| {
         let points = if missing == 1 { "point" } else { "points" };
         Rich::plain(format!("{missing} {points} \u{2264} 0 not shown"))
     });
@@ -200,6 +206,7 @@ fn unplaced(panel: &Panel, fonts: &Fonts, height: f64) -> Plot {
         y_ticks,
         events: vec![],
         note,
+        heading: 0.0,
         left: label + widest + TICK_LENGTH + TICK_GAP,
         legend: None,
     }
@@ -215,7 +222,9 @@ fn place_along_x(plot: &mut Plot, panel: &Panel, fonts: &Fonts) {
             distance >= half(i - 1) + half(i) + 12.0
         })
     };
-    plot.x_ticks = ticks(&plot.x, (width / 55.0) as usize, apart);
+    if !plot.y_ticks.major.is_empty() {
+        plot.x_ticks = ticks(&plot.x, (width / 50.0) as usize, apart);
+    }
     let place = |x: f64| plot.x.place_inside(x).map(|part| plot.right(part));
     plot.events = guides::event_labels(panel, fonts, place, (plot.area.left, plot.area.right));
 }
@@ -228,7 +237,7 @@ fn head_height(title: &Rich, subtitle: &[Rich]) -> f64 {
 }
 
 /// The height of the row above a plot for the y axis' factor and for notes.
-pub(super) fn note_row(plot: &Plot) -> f64 {
+fn note_row(plot: &Plot) -> f64 {
     if plot.y_ticks.factor.is_some() || plot.note.is_some() { 1.5 * NOTE } else { 0.0 }
 }
 

@@ -43,7 +43,7 @@ impl Rich {
         let mut rest = clean.as_str();
         while let Some((before, level, script, after)) = next_script(rest) {
             rich.push(Level::Base, before);
-            rich.push(level, script);
+            rich.push(level, &raised_minus(script));
             rest = after;
         }
         rich.push(Level::Base, rest);
@@ -131,9 +131,14 @@ fn presentable(text: &str) -> String {
     out
 }
 
+/// In a script a leading hyphen is a minus sign whatever follows, as in `e^{-t}`.
+fn raised_minus(script: &str) -> String {
+    script.strip_prefix('-').map_or_else(|| script.to_owned(), |rest| format!("\u{2212}{rest}"))
+}
+
 fn stands_for_minus(before: Option<char>, after: Option<char>) -> bool {
     let opens = before.is_none_or(|c| c.is_whitespace() || "([{=,<>|".contains(c));
-    opens && after.is_some_and(|c| c.is_ascii_digit() || c == '.')
+    opens && after.is_some_and(|c| c.is_ascii_digit() || c == '.' || (before == Some(' ') && c == ' '))
 }
 
 #[cfg(test)]
@@ -167,8 +172,8 @@ mod tests {
     #[test]
     fn hyphens_become_minus_signs_only_before_numbers() {
         assert_eq!(
-            Rich::parse("slope -1/2, 1e-3, mean-field, 2-3").bare(),
-            "slope \u{2212}1/2, 1e-3, mean-field, 2-3"
+            Rich::parse("slope -1/2, 1e-3, mean-field, x - y").bare(),
+            "slope \u{2212}1/2, 1e-3, mean-field, x \u{2212} y"
         );
     }
 

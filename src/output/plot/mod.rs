@@ -20,8 +20,8 @@
 //! # Markup in labels
 //!
 //! Every text may hold `_{...}` and `^{...}`: `x_{1,fast}` and `n^{-1/2}` are drawn with a real
-//! subscript and superscript. A hyphen that stands before a number and after nothing, a space or
-//! an opening bracket is drawn as a minus sign. There is no escape: braces that do not follow `_` or `^` are
+//! subscript and superscript. A hyphen is drawn as a minus sign where it opens a number or a
+//! script or stands between spaces. There is no escape: braces that do not follow `_` or `^` are
 //! drawn as they are.
 //!
 //! # What is drawn of awkward data

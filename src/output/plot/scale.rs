@@ -75,8 +75,17 @@ pub(super) fn spans(panel: &Panel) -> (Span, Span) {
     }
     // Markers at the ends of the x axis would be cut in half by its ends; lines are meant to reach them.
     let has_markers = panel.series.iter().any(|series| series.look.marker.is_some());
-    let room = if has_markers { 0.035 } else { 0.0 };
-    (span(&panel.x, x, room), span(&panel.y, y, 0.05))
+    let sides = Room { share: if has_markers { 0.035 } else { 0.0 }, neat: false };
+    (span(&panel.x, x, sides), span(&panel.y, y, Room { share: 0.05, neat: true }))
+}
+
+/// What a fitted axis adds to the extent of its data.
+#[derive(Clone, Copy)]
+struct Room {
+    /// The room at each end as a share of the extent.
+    share: f64,
+    /// Whether an end goes to zero or to a decade that is near.
+    neat: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -111,7 +120,7 @@ fn wider(range: Option<(f64, f64)>, value: f64) -> (f64, f64) {
     range.map_or((value, value), |(low, high)| (low.min(value), high.max(value)))
 }
 
-fn span(axis: &Axis, extent: Extent, room: f64) -> Span {
+fn span(axis: &Axis, extent: Extent, room: Room) -> Span {
     let scale = axis.scale;
     if let Some((low, high)) = axis.range.and_then(|range| usable(range, scale)) {
         return Span { low, high, scale };
@@ -131,7 +140,7 @@ fn usable((a, b): (f64, f64), scale: Scale) -> Option<(f64, f64)> {
     (high - low > 1e-9 * low.abs().max(high.abs())).then_some((low, high))
 }
 
-fn fitted_linear(low: f64, high: f64, room: f64) -> (f64, f64) {
+fn fitted_linear(low: f64, high: f64, room: Room) -> (f64, f64) {
     let size = low.abs().max(high.abs());
     if size <= 0.0 {
         return (-1.0, 1.0);
@@ -141,25 +150,26 @@ fn fitted_linear(low: f64, high: f64, room: f64) -> (f64, f64) {
         let half = 0.1 * size;
         return clamp(low - half, high + half);
     }
-    let pad = room * (high - low);
-    // Data that starts near zero gets an axis that starts at zero.
-    let from_zero = |near: f64, far: f64| near >= 0.0 && near <= 0.25 * far;
-    let bottom = if from_zero(low, high) && (room > 0.0 || low <= 0.0) { low.min(0.0) } else { low - pad };
-    let top = if from_zero(-high, -low) && (room > 0.0 || high >= 0.0) { high.max(0.0) } else { high + pad };
+    let pad = room.share * (high - low);
+    let near_zero = |near: f64, far: f64| room.neat && near >= 0.0 && near <= 0.25 * far;
+    let bottom = if near_zero(low, high) { 0.0 } else { low - pad };
+    let top = if near_zero(-high, -low) { 0.0 } else { high + pad };
     clamp(bottom, top)
 }
 
-fn fitted_log(low: f64, high: f64, room: f64) -> (f64, f64) {
+fn fitted_log(low: f64, high: f64, room: Room) -> (f64, f64) {
     let (a, b) = (low.log10(), high.log10());
-    if b - a < 1e-6 {
-        return (10f64.powf((a - 0.5).max(-305.9)), 10f64.powf((b + 0.5).min(305.9)));
-    }
-    let pad = room * (b - a);
-    // An end close to a decade moves out to it, so that the decade is labelled.
-    let out = |end: f64, decade: f64| if (decade - end).abs() < 0.15 && room > 0.0 { decade } else { end };
-    let bottom = out(a - pad, (a + 1e-9).floor().max(a - pad - 0.15));
-    let top = out(b + pad, (b - 1e-9).ceil().min(b + pad + 0.15));
-    (10f64.powf(bottom.max(-305.9)), 10f64.powf(top.min(305.9)))
+    let (bottom, top) = if b - a < 1e-6 {
+        (a - 0.5, b + 0.5)
+    } else {
+        let pad = room.share * (b - a);
+        // An end just short of a decade moves out to it, so that the decade is labelled.
+        let neat = |end: f64, decade: f64| {
+            if room.neat && (decade - end).abs() < pad + 0.15 { decade } else { end }
+        };
+        ((a - pad).min(neat(a, a.floor())), (b + pad).max(neat(b, b.ceil())))
+    };
+    (10f64.powf(bottom.max(-306.5)), 10f64.powf(top.min(306.5)))
 }
 
 fn clamp(low: f64, high: f64) -> (f64, f64) {

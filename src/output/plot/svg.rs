@@ -183,11 +183,9 @@ fn with_levels(text: &str) -> String {
 /// A shift holds for all that follows, so going back to the base line is a shift too.
 fn span(from: Level, to: Level) -> String {
     let shift = (to.shift() - from.shift()) / to.size();
-    if to == Level::Base {
-        format!("<tspan dy=\"{shift:.3}em\">")
-    } else {
-        format!("<tspan dy=\"{shift:.3}em\" font-size=\"{SCRIPT_SIZE}em\">")
-    }
+    // Some viewers drop the spaces at the ends of an element unless told not to.
+    let size = if to == Level::Base { String::new() } else { format!(" font-size=\"{SCRIPT_SIZE}em\"") };
+    format!("<tspan dy=\"{shift:.3}em\"{size} xml:space=\"preserve\">")
 }
 
 fn escape(text: &str) -> String {
