@@ -104,7 +104,7 @@ pub enum Guide {
         label: String,
     },
     /// A vertical line, for instance at an event. Its label stands above the plot; a label that finds no
-    /// room beside those of its neighbours in four rows is left out.
+    /// room beside those of its neighbours in six rows is left out.
     Vertical {
         /// Where the line crosses the x axis.
         x: f64,

@@ -10,7 +10,7 @@ use super::style::{GREY, Line, NOTE};
 use super::surface::{Anchor, At, Rect, Surface, TextLook};
 
 const WIDTH: f64 = 1.0;
-const MOST_ROWS: usize = 4;
+const MOST_ROWS: usize = 6;
 pub(super) const ROW: f64 = 15.0;
 
 /// The label of a vertical line: a flag on it above the plot. Row 0 is the lowest.
@@ -33,36 +33,33 @@ pub(super) fn event_labels(
     place: impl Fn(f64) -> Option<f64>,
     ends: (f64, f64),
 ) -> Vec<EventLabel> {
-    let mut events: Vec<(f64, &str)> = vec![];
+    let mut flags: Vec<EventLabel> = vec![];
     for guide in &panel.guides {
-        if let Guide::Vertical { x, label } = guide
-            && let Some(line) = place(*x)
-        {
-            events.push((line, label));
+        let Guide::Vertical { x, label } = guide else { continue };
+        let Some(line) = place(*x) else { continue };
+        let label = fonts.fit(Rich::parse(label), NOTE, false, (ends.1 - ends.0) / 2.0);
+        if !label.is_blank() {
+            let width = fonts.width(&label, NOTE, false);
+            // At the right end there is no room to the right.
+            let fits = line + width <= ends.1;
+            let start = if fits { line + FLAG_GAP } else { line - FLAG_GAP - width };
+            flags.push(EventLabel { line, start, end: start + width, row: 0, label });
         }
     }
-    // From the right: flags fly to the right, so the pole of one in a higher row passes the lower ones by.
-    events.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut out: Vec<EventLabel> = vec![];
-    for (line, text) in events {
-        let label = fonts.fit(Rich::parse(text), NOTE, false, (ends.1 - ends.0) / 2.0);
-        if label.is_blank() {
-            continue;
-        }
-        let width = fonts.width(&label, NOTE, false);
-        // At the right end there is no room to the right.
-        let fits = line + FLAG_GAP + width <= ends.1 + FLAG_GAP;
-        let start = if fits { line + FLAG_GAP } else { line - FLAG_GAP - width };
-        let mut flag = EventLabel { line, start, end: start + width, row: 0, label };
+    // Each flag flies away from those already set, so that its pole passes them by on the way to a higher row.
+    flags.sort_by(|a, b| a.line.total_cmp(&b.line));
+    let (leftward, rightward): (Vec<_>, Vec<_>) = flags.into_iter().partition(|flag| flag.start < flag.line);
+    let mut set: Vec<EventLabel> = vec![];
+    for mut flag in leftward.into_iter().chain(rightward.into_iter().rev()) {
         for row in 0..MOST_ROWS {
             flag.row = row;
-            if out.iter().all(|other| !collide(&flag, other) && !collide(other, &flag)) {
-                out.push(flag);
+            if set.iter().all(|other| !collide(&flag, other) && !collide(other, &flag)) {
+                set.push(flag);
                 break;
             }
         }
     }
-    out
+    set
 }
 
 /// Whether two flags meet, or the pole of `a` runs through flag `b`.
@@ -196,4 +193,34 @@ fn best_place(
         }
     }
     best.map(|(_, place)| place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::PlotError;
+    use super::super::figure::Axis;
+    use super::*;
+
+    #[test]
+    fn flags_meet_neither_flags_nor_poles() -> Result<(), PlotError> {
+        let fonts = Fonts::load()?;
+        let mut panel = Panel::new(Axis::linear(""), Axis::linear(""));
+        for i in 0..9 {
+            panel
+                .guides
+                .push(Guide::Vertical { x: 50.0 + 55.0 * f64::from(i), label: format!("event {i} of many") });
+        }
+        // Crowded on purpose, so that some are left out; without room on the right the last ones fly left.
+        for (right, least) in [(600.0, 8), (500.0, 6)] {
+            let flags = event_labels(&panel, &fonts, Some, (0.0, right));
+            assert!(flags.len() >= least, "{flags:?}");
+            for (i, a) in flags.iter().enumerate() {
+                assert!(a.start >= 0.0 && a.end <= right + FLAG_GAP, "{a:?}");
+                for b in &flags[..i] {
+                    assert!(!collide(a, b) && !collide(b, a), "{a:?} {b:?}");
+                }
+            }
+        }
+        Ok(())
+    }
 }

@@ -98,7 +98,7 @@ pub(super) fn layout(figure: &Figure, fonts: &Fonts) -> Page {
         plot.left = if beside { plot.left } else { left };
         plot.area.left = start + plot.left;
         plot.area.right = start + cell - RIGHT_EDGE - legends.beside_width(fonts);
-        place_along_x(plot, &figure.panels[i], fonts);
+        place_along_x(plot, &figure.panels[i], fonts, start + cell);
     }
 
     let mut top = MARGIN + head_height(&title, &subtitle);
@@ -212,8 +212,9 @@ fn unplaced(panel: &Panel, fonts: &Fonts, height: f64) -> Plot {
     }
 }
 
-/// What depends on the width of a plot: the x ticks and the labels of events.
-fn place_along_x(plot: &mut Plot, panel: &Panel, fonts: &Fonts) {
+/// What depends on the width of a plot: the x ticks and the labels of events. The latter stand above the plot,
+/// so they may reach over a legend beside it, up to `right`.
+fn place_along_x(plot: &mut Plot, panel: &Panel, fonts: &Fonts, right: f64) {
     let width = plot.area.width();
     let apart = |ticks: &Ticks| {
         let half = |i: usize| fonts.width(&ticks.major[i].label, TICK, false) / 2.0;
@@ -226,7 +227,7 @@ fn place_along_x(plot: &mut Plot, panel: &Panel, fonts: &Fonts) {
         plot.x_ticks = ticks(&plot.x, (width / 50.0) as usize, apart);
     }
     let place = |x: f64| plot.x.place_inside(x).map(|part| plot.right(part));
-    plot.events = guides::event_labels(panel, fonts, place, (plot.area.left, plot.area.right));
+    plot.events = guides::event_labels(panel, fonts, place, (plot.area.left, right));
 }
 
 fn head_height(title: &Rich, subtitle: &[Rich]) -> f64 {

@@ -1,7 +1,7 @@
 //! Figures of journal quality, as SVG or PNG, from plain data.
 //!
 //! A [`Figure`] is one to three [`Panel`]s; a panel is two axes, some [`Series`] and some
-//! [`Guide`]s. Nothing here knows where the numbers come from. [`write`] draws the figure; the
+//! [`Guide`]s. Nothing here knows where the numbers come from. [`write()`] draws the figure; the
 //! suffix of the path decides the format.
 //!
 //! ```

@@ -100,6 +100,9 @@ fn stroke(page: &mut dyn Surface, line: &[At], look: &Look) {
 /// line, markers keep a distance.
 fn marked_points<'a>(series: &'a Series, plot: &Plot) -> Vec<(&'a Point, At)> {
     let near = plot.area.grown(0.1);
+    // Intervals are measurements, to be seen unless they overlap; other markers only have to name their line.
+    let measured = series.points.iter().any(|point| point.half_width.is_some());
+    let distance = if measured { 2.0 * MARKER } else { 5.0 * MARKER };
     let mut seen = HashSet::new();
     let mut last: Option<At> = None;
     let mut kept = vec![];
@@ -108,7 +111,7 @@ fn marked_points<'a>(series: &'a Series, plot: &Plot) -> Vec<(&'a Point, At)> {
             continue;
         };
         let crowded = series.look.line != Line::None
-            && last.is_some_and(|before| (at.0 - before.0).hypot(at.1 - before.1) < 2.0 * MARKER);
+            && last.is_some_and(|before| (at.0 - before.0).hypot(at.1 - before.1) < distance);
         let cell = ((4.0 * at.0).round() as i64, (4.0 * at.1).round() as i64);
         if !crowded && seen.insert(cell) {
             last = Some(at);

@@ -98,8 +98,8 @@ pub struct Look {
     pub line: Line,
     /// How thick the line is.
     pub width: Width,
-    /// The marker at each point. On a series that also has a line, markers closer than they are wide are
-    /// thinned out.
+    /// The marker at each point. On a series that also has a line, markers that would overlap are thinned out,
+    /// and those without intervals further, so that the line shows.
     pub marker: Option<Marker>,
     /// Whether the value holds until the next point, instead of the points being joined directly.
     pub steps: bool,

@@ -45,8 +45,9 @@ fn linear(span: &Span, steps: usize) -> Ticks {
     let raw = (span.high - span.low) / steps as f64;
     let (mantissa, exponent) = nice_step(raw);
     let step = mantissa * 10f64.powi(exponent);
-    let first = (span.low / step - 1e-9).ceil();
-    let last = (span.high / step + 1e-9).floor();
+    // Ends that are ticks up to rounding count as ticks.
+    let first = (span.low / step - 1e-6).ceil();
+    let last = (span.high / step + 1e-6).floor();
     // Numbers too long to read get a common power of ten.
     let size = span.low.abs().max(span.high.abs());
     let power = size.log10().floor() as i32;
