@@ -266,8 +266,8 @@ fn awkward_data_is_drawn() {
             .panel(panel(Scale::Linear))
             .panel(panel(Scale::Log));
         texts(&svg(&figure));
-        // Drawing pixels without optimisation is slow; these shapes differ most.
-        if ["huge", "holes", "single"].contains(&name) {
+        // Drawing pixels without optimisation is slow; these points take every branch.
+        if name == "holes" {
             write(&figure, &folder.path().join("figure.png")).unwrap();
         }
     }
@@ -362,7 +362,7 @@ fn figure() -> impl Strategy<Value = Figure> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_figure_is_a_well_formed_file_with_all_strokes_on_the_page(figure in figure()) {
@@ -371,7 +371,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_figure_can_be_a_png(figure in figure()) {
