@@ -1,7 +1,7 @@
-//! fluidlimit: fluid limits of large service systems.
-
-pub mod fluid;
+//! Fluid limits of large service systems, cross-checked by exact simulation.
 
 pub mod finite;
+pub mod fluid;
 pub mod model;
+pub mod output;
 pub mod spec;
