@@ -4,4 +4,5 @@ pub mod finite;
 pub mod fluid;
 pub mod model;
 pub mod output;
+pub mod run;
 pub mod spec;

@@ -6,6 +6,7 @@
 //! it back to relax further. Pools that fill up for ever ([`super::escape`]) are taken out first: what
 //! is left then has a fixed point, with those servers present as infinitely long queues.
 
+use super::FluidError;
 use super::balance;
 use super::drift::{Drift, Field, Scratch, top_service};
 use super::escape;
@@ -13,7 +14,6 @@ use super::flows::{self, Flows, PoolFlows};
 use super::integrate::{Motion, Plan, transfer};
 use super::linear::Factor;
 use super::stability;
-use super::FluidError;
 use crate::model::{Initial, Measures, Model, Policy, StateSpace, Tier, Tiers, Top};
 use serde::Serialize;
 
@@ -215,15 +215,12 @@ fn newton(
     model: &Model,
     states: &StateSpace,
     open: usize,
-    q: &[f64],
+    start: &[f64],
     escaped: f64,
 ) -> Option<(Vec<f64>, u32)> {
-    newton_on(&Field::beside(model, states, open, escaped), states, q)
-}
-
-fn newton_on(field: &Field, states: &StateSpace, start: &[f64]) -> Option<(Vec<f64>, u32)> {
     const MOST_STEPS: u32 = 40;
     const NEGATIVE: f64 = -1e-14;
+    let field = Field::beside(model, states, open, escaped);
     let mut q = start.to_vec();
     let mut scratch = Scratch::default();
     let mut dq = vec![0.0; q.len()];
@@ -265,11 +262,12 @@ fn with_enough_levels(
     escaped: f64,
 ) -> Result<Rest, FluidError> {
     const BRACKET: f64 = 1e-15;
-    const ROUNDS: u32 = 24;
-    let mut truncation = f64::INFINITY;
-    for _ in 0..ROUNDS {
+    // Levels that a tail of sampled queues never needs: it falls doubly exponentially.
+    const MOST_LEVELS: u32 = 2000;
+    let mut truncation;
+    loop {
         truncation = bracket(model, &states, &q, open, escaped).unwrap_or(f64::INFINITY);
-        if truncation <= BRACKET {
+        if truncation <= BRACKET || states.max_level() > MOST_LEVELS {
             break;
         }
         let levels: Vec<u32> = states.pools.iter().map(|p| p.levels + 4 + p.levels / 2).collect();
@@ -292,42 +290,46 @@ fn with_enough_levels(
 /// The bracket of the truncation at a fixed point `q` of the system with reflecting tops, which is a
 /// lower bound. The upper bound lets every server above the cut receive jobs at the largest rate that
 /// any of them can see there: its tail is geometric, and its drift in the true system is nowhere
-/// positive. `None` if that rate is not below some pool's service rate, or the system is not found.
+/// positive. The two differ by the services that the upper one lacks at the top, so their distance is
+/// what Newton's first step makes of those; taking the difference of two solutions would show rounding
+/// instead. `None` if the rate at the top is not below some pool's service rate.
 fn bracket(model: &Model, states: &StateSpace, q: &[f64], open: usize, escaped: f64) -> Option<f64> {
+    const MARGIN: f64 = 1.01;
     if states.pools.iter().all(|p| p.top == Top::Buffer) {
         return Some(0.0);
     }
+    let lower = Field::beside(model, states, open, escaped);
+    let cut = states.pools.iter().filter(|p| p.top != Top::Buffer);
+    let lowest_top = cut.map(|p| p.levels as usize).min().unwrap_or(0);
+    let mut tails = Vec::new();
+    lower.dispatch.level_tails(q, escaped, &mut tails);
     let d = model.policy.fallback.d;
-    let rate_at_top = |q: &[f64]| {
-        let field = Field::beside(model, states, open, escaped);
-        let mut tails = Vec::new();
-        field.dispatch.level_tails(q, escaped, &mut tails);
-        let lowest_top =
-            states.pools.iter().filter(|p| p.top != Top::Buffer).map(|p| p.levels).min().unwrap_or(0);
-        let x: f64 = tails[lowest_top as usize];
-        field.dispatch.reach(q).max(0.0) * f64::from(d) * x.powi(i32::try_from(d - 1).unwrap_or(i32::MAX))
-    };
-    let assumed = rate_at_top(q) * 1.01 + 1e-30;
+    // The chance that the shortest of d samples is a given server above the cut is largest just there.
+    let chance = f64::from(d) * tails[lowest_top].powi(i32::try_from(d - 1).unwrap_or(i32::MAX));
+    let largest_rate = MARGIN * lower.dispatch.reach(q).max(0.0) * chance;
     let mut tops = top_service(states);
     for (j, pool) in states.pools.iter().enumerate().filter(|(_, p)| p.top != Top::Buffer) {
         // The slowest phase bounds how fast a long queue can drain.
-        let slowest = (0..pool.phases()).map(|m| pool.law.rate(m)).fold(f64::INFINITY, f64::min);
-        let slowest = slowest.min(model.pools[j].service_rate());
-        if assumed >= slowest {
+        let phases = (0..pool.phases()).map(|m| pool.law.rate(m));
+        let slowest = phases.fold(model.pools[j].service_rate(), f64::min);
+        if largest_rate >= slowest {
             return None;
         }
-        tops[j] = 1.0 - assumed / slowest;
+        tops[j] = 1.0 - largest_rate / slowest;
     }
-    let field = Field::with_tops(model, states, open, &tops, escaped);
-    let (upper, _) = newton_on(&field, states, q)?;
-    if rate_at_top(&upper) > assumed {
+    let upper = Field::with_tops(model, states, open, &tops, escaped);
+    let mut gap = vec![0.0; q.len()];
+    for (a, b) in lower.moves.iter().zip(&upper.moves) {
+        let missing = (a.rate - b.rate) * q[a.from];
+        gap[a.from] += missing;
+        gap[a.to] -= missing;
+    }
+    let linearisation = upper.linearise(q)?;
+    if !Factor::new(states, &linearisation, 0.0)?.solve(&mut gap) {
         return None;
     }
-    let gap = |j: usize| {
-        let (a, b) = (states.tails(j, q), states.tails(j, &upper));
-        a.iter().zip(&b).map(|(a, b)| (b - a).abs()).fold(0.0, f64::max)
-    };
-    Some((0..states.pools.len()).map(gap).fold(0.0, f64::max))
+    let of_pool = |j: usize| states.tails(j, &gap).iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+    Some((0..states.pools.len()).map(of_pool).fold(0.0, f64::max))
 }
 
 fn describe(

@@ -1,0 +1,5 @@
+//! Runs made of many tasks: the fluid beside finite n.
+
+mod converge;
+
+pub use converge::{Convergence, Curve, Slope};
