@@ -207,7 +207,12 @@ fn near_critical_many_pools_tiny_shares() {
             close(tail(&x, j, 1), pool.0 / (1.0 + pool.1 * s), BOUND, "nu");
         }
     }
-    // Under JSQ(2) at 1 - 1e-4 of capacity the slowest of 200 pools fill up.
+    // Under JSQ(2) at 1 - 1e-4 of capacity 200 pools hold, just: the fluid takes 10^5 time units.
+    let x = solve(&model(theta * capacity, &pools, Policy::jsq_d(2, true, false)));
+    assert!(x.is_proper() && x.spectral_abscissa.unwrap() < 0.0);
+    // A hundred slow ones fill up.
+    let pools: Vec<_> = pools.iter().map(|p| (p.0, if p.1 < 1.5 { p.1 / 20.0 } else { p.1 }, None)).collect();
+    let capacity: f64 = pools.iter().map(|p| p.0 * p.1).sum();
     let x = solve(&model(theta * capacity, &pools, Policy::jsq_d(2, true, false)));
     let growing = x.growth.iter().filter(|g| g.is_some()).count();
     assert!(growing > 0 && x.growth[..growing].iter().all(Option::is_some));

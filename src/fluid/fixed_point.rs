@@ -13,6 +13,7 @@ use super::escape;
 use super::flows::{self, Flows, PoolFlows};
 use super::integrate::{Motion, Plan, transfer};
 use super::linear::Factor;
+use super::precise;
 use super::stability;
 use crate::model::{Initial, Measures, Model, Policy, StateSpace, Tier, Tiers, Top};
 use serde::Serialize;
@@ -222,12 +223,11 @@ fn newton(
     const NEGATIVE: f64 = -1e-14;
     let field = Field::beside(model, states, open, escaped);
     let mut q = start.to_vec();
-    let mut scratch = Scratch::default();
     let mut dq = vec![0.0; q.len()];
     let scale = field.dispatch.arrival_rate + field.moves.iter().map(|m| m.rate).fold(0.0, f64::max);
     let mut last = f64::INFINITY;
     for i in 0..MOST_STEPS {
-        if !field.eval(&q, &mut dq, &mut scratch) {
+        if !precise::drift(&field, &q, &mut dq) {
             return None;
         }
         let size = dq.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
@@ -247,6 +247,7 @@ fn newton(
             return None;
         }
         q = next;
+        precise::restore_mass(states, &field.closed, &mut q);
     }
     None
 }
@@ -375,7 +376,7 @@ fn describe(
         }
     }
     let flows = Flows { pools, fallback: settled_flows.fallback };
-    let mut measures = flows::from_flows(model, &flows, false);
+    let mut measures = flows::from_flows(model, &flows);
     if !proper {
         for (pool, g) in measures.pools.iter_mut().zip(&growth) {
             pool.growth = Some(g.unwrap_or(0.0).into());

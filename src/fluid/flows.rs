@@ -83,26 +83,12 @@ pub(super) fn flows(field: &Field, states: &StateSpace, q: &[f64]) -> Flows {
     Flows { pools, fallback }
 }
 
-/// The measures at q in the mode of `field`. `moving` says that q is no fixed point: Little's law then
-/// gives no mean times. Entries with `escaped[j]` are pools whose queues have grown without bound.
-pub(super) fn measures(
-    model: &Model,
-    field: &Field,
-    states: &StateSpace,
-    q: &[f64],
-    moving: bool,
-) -> Measures {
-    let flows = flows(field, states, q);
-    from_flows(model, &flows, moving)
-}
-
 /// Measures from flows; the pools of `flows` are those of `model`.
-pub(super) fn from_flows(model: &Model, flows: &Flows, moving: bool) -> Measures {
+pub(super) fn from_flows(model: &Model, flows: &Flows) -> Measures {
     let lambda = model.arrival_rate;
     let per_arrival = |rate: f64| (lambda > 0.0).then(|| Value::from((rate / lambda).clamp(0.0, f64::MAX)));
     let sum = |f: &dyn Fn(&PoolFlows) -> f64| flows.pools.iter().map(f).sum::<f64>();
-    let time =
-        |jobs: f64, accepted: f64| (!moving && accepted > 0.0).then(|| Value::from(jobs.max(0.0) / accepted));
+    let time = |jobs: f64, accepted: f64| (accepted > 0.0).then(|| Value::from(jobs.max(0.0) / accepted));
     let pools = model
         .pools
         .iter()

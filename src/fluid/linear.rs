@@ -1,8 +1,7 @@
 //! Linear systems (gamma I - J) delta = r with the structure of the occupancy's Jacobian.
 //!
 //! J is a frozen part, block tridiagonal in the level within each pool, plus one rank per group of
-//! states that share an arrival rate. Each pool is eliminated from its largest level down, and the low
-//! rank is put back by the Sherman-Morrison-Woodbury formula. With gamma = 0 the frozen part is a
+//! states that share an arrival rate. Each pool is eliminated level by level, and the low rank is put back by the Sherman-Morrison-Woodbury formula. With gamma = 0 the frozen part is a
 //! generator: the solution is the one whose components sum to zero in each pool. For exponential
 //! service the elimination subtracts nothing (after Grassmann, Taksar and Heyman), so it stays exact
 //! when rates differ by many orders of magnitude.
@@ -23,11 +22,13 @@ pub(super) enum PoolFactor {
 pub(super) struct ScalarPool {
     offset: usize,
     ground: usize,
+    /// The level towards which the others are eliminated.
+    anchor: usize,
     /// Rate down from each level, rate up from each level, pivot of each level.
     down: Vec<f64>,
     up: Vec<f64>,
     pivot: Vec<f64>,
-    /// For gamma = 0: the stationary vector, 1 at the ground level.
+    /// For gamma = 0: the stationary vector from the ground level on, 1 at the anchor.
     stationary: Option<Vec<f64>>,
 }
 
@@ -84,45 +85,79 @@ impl ScalarPool {
             let side = if m.to < m.from { &mut down } else { &mut up };
             side[m.from - pool.offset] += m.rate;
         }
+        let anchor = fullest_level(ground, &down, &up);
         let mut pivot = vec![1.0; n];
-        // excess = pivot - down, computed as a sum of positive terms.
-        let mut excess = gamma;
-        for k in (ground..n).rev() {
+        // excess = pivot - the rate towards the anchor, computed as a sum of positive terms.
+        let mut above = gamma;
+        for k in (anchor + 1..n).rev() {
             if k + 1 < n {
-                excess = gamma + up[k] * excess / pivot[k + 1];
+                above = gamma + up[k] * above / pivot[k + 1];
             }
-            pivot[k] = down[k] + excess;
+            pivot[k] = down[k] + above;
         }
-        let stationary = (gamma == 0.0).then(|| {
-            let mut v = vec![1.0];
-            for k in ground + 1..n {
-                let last: f64 = v[v.len() - 1];
-                // A chain that drifts up over many levels would overflow.
-                if last > 1e200 {
-                    v.iter_mut().for_each(|x| *x *= 1e-200);
-                }
-                v.push(up[k - 1] * v[v.len() - 1] / pivot[k]);
+        let mut below = gamma;
+        for k in ground..anchor {
+            if k > ground {
+                below = gamma + down[k] * below / pivot[k - 1];
             }
-            scale_down(v)
-        });
-        Self { offset: pool.offset, ground, down, up, pivot, stationary }
+            pivot[k] = up[k] + below;
+        }
+        pivot[anchor] = gamma;
+        if anchor + 1 < n {
+            pivot[anchor] += up[anchor] * above / pivot[anchor + 1];
+        }
+        if anchor > ground {
+            pivot[anchor] += down[anchor] * below / pivot[anchor - 1];
+        }
+        let mut factor = Self { offset: pool.offset, ground, anchor, down, up, pivot, stationary: None };
+        if gamma == 0.0 {
+            let mut v = vec![0.0; n];
+            v[anchor] = 1.0;
+            factor.spread(&mut v);
+            factor.stationary = Some(v.split_off(ground));
+        }
+        factor
+    }
+
+    /// Given the anchor's solution, solves outwards from it.
+    fn spread(&self, r: &mut [f64]) {
+        for k in self.anchor + 1..r.len() {
+            r[k] = (r[k] + self.up[k - 1] * r[k - 1]) / self.pivot[k];
+        }
+        for k in (self.ground..self.anchor).rev() {
+            r[k] = (r[k] + self.down[k + 1] * r[k + 1]) / self.pivot[k];
+        }
     }
 
     fn solve(&self, r: &mut [f64]) {
         let n = self.down.len();
         let r = &mut r[self.offset..self.offset + n];
-        for k in (self.ground..n - 1).rev() {
+        for k in (self.anchor..n - 1).rev() {
             r[k] += self.down[k + 1] / self.pivot[k + 1] * r[k + 1];
         }
-        r[self.ground] =
-            if self.stationary.is_some() { 0.0 } else { r[self.ground] / self.pivot[self.ground] };
-        for k in self.ground + 1..n {
-            r[k] = (r[k] + self.up[k - 1] * r[k - 1]) / self.pivot[k];
+        for k in self.ground..self.anchor {
+            r[k + 1] += self.up[k] / self.pivot[k] * r[k];
         }
+        r[self.anchor] =
+            if self.stationary.is_some() { 0.0 } else { r[self.anchor] / self.pivot[self.anchor] };
+        self.spread(r);
         if let Some(v) = &self.stationary {
             remove_mass(&mut r[self.ground..], v);
         }
     }
+}
+
+/// The level that holds most of the chain's mass at rest. Elimination runs towards it from both ends:
+/// anchored at a level that is all but empty, the solution would be a small difference of huge terms.
+fn fullest_level(ground: usize, down: &[f64], up: &[f64]) -> usize {
+    let (mut fullest, mut log_mass, mut best) = (ground, 0.0, 0.0);
+    for k in ground + 1..down.len() {
+        log_mass += up[k - 1].ln() - down[k].ln();
+        if log_mass > best {
+            (fullest, best) = (k, log_mass);
+        }
+    }
+    fullest
 }
 
 impl BlockPool {

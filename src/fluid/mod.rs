@@ -8,6 +8,7 @@ mod fixed_point;
 mod flows;
 mod integrate;
 mod linear;
+mod precise;
 mod rosenbrock;
 mod stability;
 mod step;

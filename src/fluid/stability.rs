@@ -100,7 +100,7 @@ fn dense(field: &Field, q: &[f64], kept: &[(usize, usize)]) -> Option<f64> {
 }
 
 fn inverse_iteration(states: &StateSpace, field: &Field, q: &[f64]) -> Option<f64> {
-    const MOST_STEPS: u32 = 2000;
+    const MOST_STEPS: u32 = 400;
     let linearisation = field.linearise(q)?;
     let factor = Factor::new(states, &linearisation, 0.0)?;
     // A shift of mass from idle to full in every pool: it has a part along every slow direction.

@@ -59,7 +59,8 @@ pub struct Measures {
     pub messages_per_job: Option<Value>,
     /// d/dt of mean jobs per server, where there is no fixed point.
     pub growth: Option<Value>,
-    /// The same per pool, in the model's order.
+    /// The same per pool, in the model's order; serialised as a map by name.
+    #[serde(serialize_with = "by_name")]
     pub pools: Vec<PoolMeasures>,
 }
 
@@ -68,6 +69,7 @@ pub struct Measures {
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct PoolMeasures {
     /// The pool's name.
+    #[serde(skip)]
     pub name: String,
     /// Share of all arrivals routed to an idle server of this pool.
     pub p_idle: Option<Value>,
@@ -87,6 +89,10 @@ pub struct PoolMeasures {
     pub throughput: Option<Value>,
     /// d/dt of mean jobs per server of the pool, where there is no fixed point.
     pub growth: Option<Value>,
+}
+
+fn by_name<S: serde::Serializer>(pools: &[PoolMeasures], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pools.iter().map(|p| (&p.name, p)))
 }
 
 impl Measures {

@@ -1,3 +1,8 @@
-//! What a reader gets: results as figures. Knows results, not solvers.
+//! What a reader gets: results as tables, JSON, CSV and figures. Knows results, not solvers.
 
+pub mod csv;
+pub mod document;
+pub mod figures;
+pub mod file;
 pub mod plot;
+pub mod table;

@@ -1,5 +1,8 @@
 //! Does the fluid limit already hold at this n? The error of the fluid against finite n, over n.
 
+use crate::finite::{self, Summary};
+use crate::fluid::{FixedPoint, Path};
+use crate::model::{Measures, Model, Value};
 use serde::Serialize;
 
 /// Errors over n, each with the slope of its logarithm in log n.
@@ -9,7 +12,7 @@ pub struct Convergence {
     /// levels, mean over replications. The theorem of Kurtz makes it fall as n^(-1/2).
     pub path: Curve,
     /// Difference between the long-run mean at finite n and the fixed point, for each measure. Of
-    /// order 1/n where the drift is smooth.
+    /// order 1/n where the drift is smooth. Empty where there is no fixed point.
     pub bias: Vec<Curve>,
 }
 
@@ -35,4 +38,114 @@ pub struct Slope {
     pub half_width: f64,
     /// Number of sizes whose error stands out from its interval, and was used.
     pub sizes: usize,
+}
+
+impl Convergence {
+    /// Compares runs at several n, each with all its paths kept at the times of `path`.
+    #[must_use]
+    pub fn new(model: &Model, path: &Path, fixed: &FixedPoint, runs: &[Summary]) -> Self {
+        let deviations = runs.iter().filter_map(|run| {
+            let deviation = finite::interval(run.paths.iter().map(|p| largest_deviation(path, p)))?;
+            Some((run.n, deviation.value, deviation.half_width.unwrap_or(0.0)))
+        });
+        let path = Curve::new("largest path deviation".into(), f64::NAN, deviations.collect());
+        let bias = if fixed.is_proper() { biases(model, fixed, runs) } else { Vec::new() };
+        Self { path, bias }
+    }
+}
+
+fn largest_deviation(fluid: &Path, finite: &finite::Path) -> f64 {
+    let pairs = fluid.snapshots.iter().zip(&finite.tails);
+    pairs
+        .flat_map(|(snapshot, tails)| {
+            snapshot.tails.iter().zip(tails).flat_map(|(a, b)| {
+                let at = |x: &[f64], k: usize| x.get(k).copied().unwrap_or(0.0);
+                (0..a.len().max(b.len())).map(move |k| (at(a, k) - at(b, k)).abs())
+            })
+        })
+        .fold(0.0, f64::max)
+}
+
+fn biases(model: &Model, fixed: &FixedPoint, runs: &[Summary]) -> Vec<Curve> {
+    let curve = |name: String, fluid: f64, of: &dyn Fn(&Summary) -> Option<Value>| {
+        let points = runs.iter().filter_map(|run| {
+            of(run).map(|v| (run.n, v.value - fluid, v.half_width.unwrap_or(f64::INFINITY)))
+        });
+        Curve::new(name, fluid, points.collect())
+    };
+    let mut curves = Vec::new();
+    for name in ["p_wait", "p_block", "mean_jobs"] {
+        if let Some(fluid) = Measures::get(&fixed.measures, name) {
+            curves.push(curve(name.into(), fluid.value, &|run| run.measures.get(name)));
+        }
+    }
+    for (j, pool) in model.pools.iter().enumerate() {
+        for k in 1..=2 {
+            let fluid = fixed.tails[j].get(k - 1).copied().unwrap_or(0.0);
+            let at = move |run: &Summary| Some(run.tails[j].get(k - 1).copied().unwrap_or(Value::from(0.0)));
+            curves.push(curve(format!("x.{}.{k}", pool.name), fluid, &at));
+        }
+    }
+    curves
+}
+
+impl Curve {
+    fn new(name: String, fluid: f64, points: Vec<(u64, f64, f64)>) -> Self {
+        let slope = Slope::fit(&points);
+        Self { name, fluid, points, slope }
+    }
+}
+
+impl Slope {
+    /// Fits the errors that stand out from their intervals, each weighted by its precision; the
+    /// interval is widened where the points scatter about the line by more than their own intervals.
+    #[must_use]
+    pub fn fit(points: &[(u64, f64, f64)]) -> Option<Self> {
+        const NORMAL: f64 = 1.959_963_984_540_054;
+        // log |error|, its standard deviation to first order, and log n.
+        #[allow(clippy::cast_precision_loss)]
+        let used: Vec<(f64, f64, f64)> = points
+            .iter()
+            .filter(|(_, error, half)| error.abs() > *half && half.is_finite() && *half > 0.0)
+            .map(|&(n, error, half)| ((n as f64).ln(), error.abs().ln(), half / NORMAL / error.abs()))
+            .collect();
+        if used.len() < 2 {
+            return None;
+        }
+        let weight = |sd: f64| 1.0 / (sd * sd);
+        let total: f64 = used.iter().map(|p| weight(p.2)).sum();
+        let mean = |f: &dyn Fn(&(f64, f64, f64)) -> f64| {
+            used.iter().map(|p| weight(p.2) * f(p)).sum::<f64>() / total
+        };
+        let (x, y) = (mean(&|p| p.0), mean(&|p| p.1));
+        let spread: f64 = used.iter().map(|p| weight(p.2) * (p.0 - x).powi(2)).sum();
+        if spread <= 0.0 {
+            return None;
+        }
+        let value = used.iter().map(|p| weight(p.2) * (p.0 - x) * (p.1 - y)).sum::<f64>() / spread;
+        let misfit: f64 = used.iter().map(|p| weight(p.2) * (p.1 - y - value * (p.0 - x)).powi(2)).sum();
+        #[allow(clippy::cast_precision_loss)]
+        let free = (used.len() - 2) as f64;
+        let widen = if free > 0.0 { (misfit / free).max(1.0) } else { 1.0 };
+        Some(Self { value, half_width: NORMAL * (widen / spread).sqrt(), sizes: used.len() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slope;
+
+    #[test]
+    fn an_exact_power_has_its_slope_and_noise_is_left_out() {
+        let points: Vec<_> = [100u64, 1000, 10_000]
+            .iter()
+            .map(|&n| (n, 3.0 / (n as f64).sqrt(), 0.01 / (n as f64).sqrt()))
+            .collect();
+        let slope = Slope::fit(&points).unwrap();
+        assert!((slope.value + 0.5).abs() < 1e-12 && slope.half_width < 0.01 && slope.sizes == 3);
+        assert_eq!(Slope::fit(&[(10, 0.1, 0.2), (100, 0.1, 0.01)]), None);
+        // Signs do not matter.
+        let signed = Slope::fit(&[(10, -0.1, 0.001), (100, -0.01, 0.0001)]).unwrap();
+        assert!((signed.value + 1.0).abs() < 1e-12);
+    }
 }

@@ -1,5 +1,7 @@
-//! Runs made of many tasks: the fluid beside finite n.
+//! Runs made of both readings: the fluid beside finite n, and a model's own expectations.
 
 mod converge;
+mod expect;
 
 pub use converge::{Convergence, Curve, Slope};
+pub use expect::{Checked, check};

@@ -1,0 +1,42 @@
+//! `plot`: a figure, and nothing on standard output.
+
+use super::args::{Kind, PlotOptions};
+use super::error::CliError;
+use super::session::{Session, grid};
+use super::simulate::SAMPLES;
+use crate::output::{figures, plot};
+use crate::run::Convergence;
+use std::process::ExitCode;
+
+pub(super) fn run(options: &PlotOptions) -> Result<ExitCode, CliError> {
+    let Some(path) = &options.common.plot else {
+        return Err(CliError::Usage("plot needs --plot FILE, with FILE ending in .svg or .png".into()));
+    };
+    let session = Session::open(&options.common)?;
+    let model = &session.system.model;
+    let s = &session.system;
+    let all_paths = options.kind == Kind::Convergence;
+    if all_paths && s.finite.replications < 2 {
+        let advice = "an error over n needs an interval: set finite.replications to 2 or more";
+        return Err(CliError::Usage(advice.into()));
+    }
+    let points = if options.kind == Kind::Trajectory { s.fluid.points } else { SAMPLES };
+    // Finite paths end at their own horizon; the fluid is drawn to its own.
+    let times = grid(s.fluid.horizon, points);
+    let fluid = session.fluid(Some(times.clone()))?;
+    let runs = session.finite(&fluid, &times, all_paths)?;
+    let figure = match options.kind {
+        Kind::Trajectory => {
+            let tails = figures::default_tails(model, &fluid.path);
+            figures::trajectory(model, &fluid.path, Some(&fluid.fixed), &runs, &tails)
+        }
+        Kind::Levels => figures::levels(model, &fluid.path, &fluid.fixed, &runs),
+        Kind::Convergence => {
+            figures::convergence(&Convergence::new(model, &fluid.path, &fluid.fixed, &runs), model)
+        }
+    };
+    plot::write(&figure, path)?;
+    session.note(&format!("wrote {}", path.display()));
+    let interrupted = runs.iter().any(|run| run.interrupted) || runs.len() < s.finite.sizes.len();
+    Ok(ExitCode::from(if interrupted { 130 } else { 0 }))
+}

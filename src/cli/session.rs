@@ -1,0 +1,234 @@
+//! What the commands share: reading the model, running both readings, and handing out the result.
+
+use super::args::{Common, Format};
+use super::error::CliError;
+use crate::finite::{self, Control, Settings, Summary};
+use crate::fluid::{self, FixedPoint, Path, Plan};
+use crate::model::Top;
+use crate::output::document::{Document, FinitePart, FluidPart, ModelPart, RunPart};
+use crate::output::plot::{self, Figure};
+use crate::output::{csv, file, table};
+use crate::run;
+use crate::spec::{self, Source, System};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One command on one model.
+pub(super) struct Session<'a> {
+    pub options: &'a Common,
+    pub system: System,
+    pub threads: usize,
+}
+
+/// The fluid reading of the model.
+pub(super) struct Fluid {
+    pub path: Path,
+    pub truncation: f64,
+    pub fixed: FixedPoint,
+}
+
+/// Set by the first Ctrl-C.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+impl<'a> Session<'a> {
+    /// Reads the model and checks that the outputs can be written.
+    pub fn open(options: &'a Common) -> Result<Self, CliError> {
+        if let Some(path) = &options.plot {
+            plot::check_path(path)?;
+        }
+        if let Some(path) = &options.out {
+            file::check(path)?;
+        }
+        let mut system = spec::load(&Source::from(options.model.as_path()), &options.set)?;
+        if !options.n.is_empty() {
+            system.finite.sizes.clone_from(&options.n);
+        }
+        system.finite.seed = options.seed.unwrap_or(system.finite.seed);
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = options.threads.map_or(cores, usize::from);
+        Ok(Self { options, system, threads })
+    }
+
+    /// The fluid path at `times` (the model's own points if `None`) and the fixed point.
+    pub fn fluid(&self, times: Option<Vec<f64>>) -> Result<Fluid, CliError> {
+        let s = &self.system.fluid;
+        let plan = Plan {
+            initial: s.initial.clone(),
+            times: times.unwrap_or_else(|| grid(s.horizon, s.points)),
+            tolerance: s.tolerance,
+            cut: Top::Reflecting,
+        };
+        let (path, truncation) = fluid::bracketed(&self.system.model, &plan)?;
+        let fixed = fluid::fixed_point(&self.system.model)?;
+        Ok(Fluid { path, truncation, fixed })
+    }
+
+    /// Simulates each n, with snapshots at `times`; stops early when interrupted.
+    pub fn finite(&self, fluid: &Fluid, times: &[f64], all_paths: bool) -> Result<Vec<Summary>, CliError> {
+        const LEVELS: u32 = 1000;
+        const PATHS: u32 = 3;
+        let s = &self.system.finite;
+        let warmup = s.warmup.unwrap_or_else(|| {
+            // Long enough to forget the start, as far as the fluid knows; half of the run at most.
+            fluid.fixed.relaxation_time().map_or(0.5, |t| (10.0 * t / s.horizon).min(0.5)) * s.horizon
+        });
+        catch_interrupts();
+        let progress = self.progress(u64::from(s.replications) * s.sizes.len() as u64);
+        let workers = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .build()
+            .map_err(|e| CliError::Usage(format!("cannot start {} threads: {e}", self.threads)))?;
+        let mut runs = Vec::new();
+        for &n in &s.sizes {
+            let settings = Settings {
+                n,
+                replications: s.replications,
+                horizon: s.horizon,
+                warmup,
+                seed: s.seed,
+                initial: self.system.fluid.initial.clone(),
+                sample_times: times.iter().copied().filter(|t| *t <= s.horizon).collect(),
+                levels: LEVELS,
+                paths: if all_paths { s.replications } else { PATHS },
+            };
+            match workers.install(|| finite::simulate(&self.system.model, &settings, &progress)) {
+                Ok(run) => runs.push(run),
+                Err(finite::FiniteError::Interrupted) if !runs.is_empty() => {}
+                Err(e) => return Err(e.into()),
+            }
+            if INTERRUPTED.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        progress.bar.finish_and_clear();
+        Ok(runs)
+    }
+
+    fn progress(&self, tasks: u64) -> Progress {
+        let shown = !self.options.quiet && stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(tasks), target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} replications, {eta} left") {
+            bar.set_style(style);
+        }
+        Progress { bar }
+    }
+
+    /// A document with the parts every result has.
+    pub fn document(&self, random: bool) -> Document {
+        let System { model, fluid, finite, hash, .. } = &self.system;
+        Document {
+            model: ModelPart {
+                name: model.name.clone(),
+                hash: hash.clone(),
+                policy: model.policy.label(),
+                arrival_rate: model.arrival_rate,
+                capacity: model.capacity(),
+                load: model.load(),
+            },
+            run: RunPart {
+                version: env!("CARGO_PKG_VERSION").into(),
+                command: std::env::args().collect(),
+                seed: random.then_some(finite.seed),
+                tolerance: fluid.tolerance,
+                threads: self.threads,
+                interrupted: INTERRUPTED.load(Ordering::Relaxed),
+            },
+            fluid: None,
+            finite: Vec::new(),
+            convergence: None,
+            expect: Vec::new(),
+        }
+    }
+
+    pub fn fluid_part(&self, fluid: &Fluid) -> FluidPart {
+        FluidPart::new(&self.system.model, &fluid.path, fluid.truncation, &fluid.fixed)
+    }
+
+    pub fn finite_parts(&self, runs: &[Summary]) -> Vec<FinitePart> {
+        runs.iter().map(|run| FinitePart::new(&self.system.model, run)).collect()
+    }
+
+    /// The model's expectations; none if an override changed the system they were written for.
+    pub fn expectations(&self, fluid: &Fluid) -> Vec<run::Checked> {
+        let harmless =
+            |o: &String| o.trim_start().starts_with("finite.") || o.trim_start().starts_with("expect");
+        if !self.options.set.iter().all(harmless) {
+            if !self.system.expect.is_empty() {
+                self.note("the expectations of the model file are not checked: --set changed the system");
+            }
+            return Vec::new();
+        }
+        run::check(&self.system.model, &fluid.path, &fluid.fixed, &self.system.expect)
+    }
+
+    /// One line on standard error.
+    pub fn note(&self, text: &str) {
+        if !self.options.quiet {
+            let _ = writeln!(stderr(), "note: {text}");
+        }
+    }
+
+    /// Prints or writes the document, draws the figure, and says how it went.
+    pub fn deliver(&self, document: &Document, figure: Option<&Figure>) -> Result<ExitCode, CliError> {
+        let text = match self.options.format {
+            Format::Table => table::render(document, self.options.verbose),
+            Format::Csv => csv::render(document).map_err(|e| CliError::Render(e.to_string()))?,
+            Format::Json => {
+                serde_json::to_string_pretty(document).map_err(|e| CliError::Render(e.to_string()))? + "\n"
+            }
+        };
+        self.print(&text)?;
+        if let (Some(path), Some(figure)) = (&self.options.plot, figure) {
+            plot::write(figure, path)?;
+        }
+        if document.run.interrupted {
+            self.note("interrupted: the result holds only what was finished");
+            return Ok(ExitCode::from(130));
+        }
+        let missed = document.expect.iter().any(|e| !e.holds);
+        Ok(ExitCode::from(u8::from(missed)))
+    }
+
+    /// Sends text to the file asked for, or to standard output.
+    pub fn print(&self, text: &str) -> Result<(), CliError> {
+        match &self.options.out {
+            Some(path) => Ok(file::write(path, text)?),
+            None => stdout().lock().write_all(text.as_bytes()).map_err(CliError::Stdout),
+        }
+    }
+}
+
+/// Evenly spaced times from 0 to the horizon, both included.
+pub(super) fn grid(horizon: f64, points: u32) -> Vec<f64> {
+    let steps = points.max(2) - 1;
+    (0..=steps).map(|i| horizon * f64::from(i) / f64::from(steps)).collect()
+}
+
+/// The bar on standard error, and the interruption.
+struct Progress {
+    bar: ProgressBar,
+}
+
+impl Control for Progress {
+    fn finished_replication(&self) {
+        self.bar.inc(1);
+    }
+
+    fn cancelled(&self) -> bool {
+        INTERRUPTED.load(Ordering::Relaxed)
+    }
+}
+
+/// The first Ctrl-C ends the run in good order, the second at once.
+fn catch_interrupts() {
+    let handler = || {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    // Without a handler Ctrl-C still stops the program; only the finished work is lost.
+    let _ = ctrlc::try_set_handler(handler);
+}

@@ -1,0 +1,112 @@
+//! The result document as tidy CSV: one number a row.
+
+use super::document::Document;
+use crate::model::{Measures, PoolMeasures, Value};
+
+/// Columns: which reading, n (empty for the fluid), time (empty for the long run), pool (empty for the
+/// whole system), level (of a tail), what, its value, the half-width of its 95 % interval.
+const HEADER: [&str; 8] = ["reading", "n", "time", "pool", "level", "quantity", "value", "half_width"];
+
+/// Renders the document.
+///
+/// # Errors
+/// If a record cannot be written to memory, which does not happen.
+pub fn render(document: &Document) -> Result<String, csv::Error> {
+    let mut rows = Rows { writer: csv::Writer::from_writer(Vec::new()) };
+    rows.writer.write_record(HEADER)?;
+    if let Some(fluid) = &document.fluid {
+        rows.measures("fluid", "", &fluid.measures)?;
+        for (pool, tails) in &fluid.tails.0 {
+            rows.tails("fluid", "", "", pool, tails.iter().map(|&x| Value::from(x)))?;
+        }
+        for point in &fluid.trajectory {
+            let time = point.time.to_string();
+            for (name, value) in [
+                ("p_idle", point.p_idle),
+                ("p_wait", point.p_wait),
+                ("p_block", point.p_block),
+                ("mean_jobs", point.mean_jobs),
+            ] {
+                rows.row(["fluid", "", &time, "", "", name], value.into())?;
+            }
+            for (pool, tails) in &point.tails.0 {
+                rows.tails("fluid", "", &time, pool, tails.iter().map(|&x| Value::from(x)))?;
+            }
+        }
+        for event in &fluid.events {
+            let name = format!("{:?}", event.kind).to_lowercase();
+            rows.row(["fluid", "", "", "", &event.tier.to_string(), &name], event.time.into())?;
+        }
+    }
+    for run in &document.finite {
+        let n = run.n.to_string();
+        rows.measures("finite", &n, &run.measures)?;
+        for (pool, tails) in &run.tails.0 {
+            rows.tails("finite", &n, "", pool, tails.iter().copied())?;
+        }
+        for point in &run.trajectory {
+            let time = point.time.to_string();
+            rows.row(["finite", &n, &time, "", "", "mean_jobs"], point.mean_jobs)?;
+            for (pool, tails) in &point.tails.0 {
+                rows.tails("finite", &n, &time, pool, tails.iter().copied())?;
+            }
+        }
+    }
+    if let Some(convergence) = &document.convergence {
+        for curve in std::iter::once(&convergence.path).chain(&convergence.bias) {
+            let name = format!("error of {}", curve.name);
+            for &(n, value, half_width) in &curve.points {
+                let value = Value { value, half_width: Some(half_width) };
+                rows.row(["convergence", &n.to_string(), "", "", "", &name], value)?;
+            }
+            if let Some(slope) = curve.slope {
+                let value = Value { value: slope.value, half_width: Some(slope.half_width) };
+                rows.row(["convergence", "", "", "", "", &format!("slope of {}", curve.name)], value)?;
+            }
+        }
+    }
+    let bytes = rows.writer.into_inner().map_err(|e| e.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+struct Rows {
+    writer: csv::Writer<Vec<u8>>,
+}
+
+impl Rows {
+    fn row(&mut self, key: [&str; 6], value: Value) -> Result<(), csv::Error> {
+        let number = |x: f64| if x.is_finite() { x.to_string() } else { String::new() };
+        let values = [number(value.value), value.half_width.map(number).unwrap_or_default()];
+        self.writer.write_record(key.into_iter().chain(values.iter().map(String::as_str)))
+    }
+
+    fn measures(&mut self, reading: &str, n: &str, measures: &Measures) -> Result<(), csv::Error> {
+        for name in Measures::NAMES {
+            if let Some(value) = measures.get(name) {
+                self.row([reading, n, "", "", "", name], value)?;
+            }
+        }
+        for pool in &measures.pools {
+            for name in PoolMeasures::NAMES {
+                if let Some(value) = pool.get(name) {
+                    self.row([reading, n, "", &pool.name, "", name], value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tails(
+        &mut self,
+        reading: &str,
+        n: &str,
+        time: &str,
+        pool: &str,
+        tails: impl Iterator<Item = Value>,
+    ) -> Result<(), csv::Error> {
+        for (k, value) in tails.enumerate() {
+            self.row([reading, n, time, pool, &(k + 1).to_string(), "x"], value)?;
+        }
+        Ok(())
+    }
+}

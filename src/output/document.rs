@@ -1,0 +1,254 @@
+//! The result document: one struct that serialises, from which JSON, CSV and tables are made.
+
+use crate::finite::{Statistics, Summary};
+use crate::fluid::{Event, FixedPoint, Method, Path, Snapshot, StepCounts};
+use crate::model::{Measures, Model, Value};
+use crate::run::{Checked, Convergence};
+use serde::{Serialize, Serializer};
+
+/// A map by pool name, in the model's order.
+#[derive(Debug, Clone)]
+pub struct ByPool<T>(pub Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for ByPool<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(k, v)| (k, v)))
+    }
+}
+
+impl<T> ByPool<T> {
+    fn new(model: &Model, values: impl IntoIterator<Item = T>) -> Self {
+        Self(model.pools.iter().map(|p| p.name.clone()).zip(values).collect())
+    }
+}
+
+/// Everything a command computed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    /// Which model.
+    pub model: ModelPart,
+    /// What reproduces it.
+    pub run: RunPart,
+    /// The fluid limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fluid: Option<FluidPart>,
+    /// Finite n, one entry each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub finite: Vec<FinitePart>,
+    /// Errors over n.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
+    /// The model file's own expectations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<Checked>,
+}
+
+/// The model as it was read.
+#[derive(Debug, Clone, Serialize)]
+pub struct ModelPart {
+    /// Its name.
+    pub name: String,
+    /// Hash of its canonical form: equal files, whatever their layout, have equal hashes.
+    pub hash: String,
+    /// The policy in words.
+    pub policy: String,
+    /// Jobs per server and unit of time.
+    pub arrival_rate: f64,
+    /// Service capacity per server.
+    pub capacity: f64,
+    /// Arrival rate over capacity.
+    pub load: f64,
+}
+
+/// What reproduces a result. Only this part may differ between two runs that should agree.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunPart {
+    /// Version of the program.
+    pub version: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Seed, where random numbers were used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Accuracy asked of the fluid path.
+    pub tolerance: f64,
+    /// Threads.
+    pub threads: usize,
+    /// Whether the run was interrupted and holds only what was finished.
+    pub interrupted: bool,
+}
+
+/// The fluid limit: the long run, the path, and how they were found.
+#[derive(Debug, Clone, Serialize)]
+pub struct FluidPart {
+    /// Measures at the fixed point; where pools grow, in the limit.
+    pub measures: Measures,
+    /// Tails x_1, x_2, ... at the fixed point as fractions of all servers; of a growing pool, none.
+    pub tails: ByPool<Vec<f64>>,
+    /// Idle servers at the fixed point.
+    pub idle: ByPool<f64>,
+    /// Whether there is a fixed point: no pool grows.
+    pub stable: bool,
+    /// The path at the recorded times.
+    pub trajectory: Vec<TrajectoryPoint>,
+    /// When tiers emptied and filled again.
+    pub events: Vec<Event>,
+    /// What explains the run.
+    pub statistics: FluidStatistics,
+}
+
+/// The path at one time.
+#[derive(Debug, Clone, Serialize)]
+pub struct TrajectoryPoint {
+    /// Time.
+    pub time: f64,
+    /// Tails as fractions of all servers.
+    pub tails: ByPool<Vec<f64>>,
+    /// Idle servers as fractions of all servers.
+    pub idle: ByPool<f64>,
+    /// Jobs per server of all pools.
+    pub mean_jobs: f64,
+    /// Shares of the arrivals of this moment.
+    pub p_idle: f64,
+    /// See `p_idle`.
+    pub p_wait: f64,
+    /// See `p_idle`.
+    pub p_block: f64,
+}
+
+/// How the fluid results were found and how good they are.
+#[derive(Debug, Clone, Serialize)]
+pub struct FluidStatistics {
+    /// How the fixed point was found.
+    pub method: Method,
+    /// Largest drift at the fixed point.
+    pub residual: f64,
+    /// Its most negative entry.
+    pub infeasibility: f64,
+    /// Newton steps.
+    pub newton_steps: u32,
+    /// Rightmost eigenvalue of the Jacobian, each pool's mass kept.
+    pub spectral_abscissa: Option<f64>,
+    /// One over its distance from zero.
+    pub relaxation_time: Option<f64>,
+    /// Bound on the error of any tail of the fixed point made by cutting infinite buffers.
+    pub truncation_fixed_point: f64,
+    /// The same along the path: the gap between a lower and an upper system.
+    pub truncation_path: f64,
+    /// Levels used at the fixed point.
+    pub levels: ByPool<u32>,
+    /// Work of the integrators.
+    pub steps: StepCounts,
+    /// Time spent sliding.
+    pub sliding_time: f64,
+    /// Most negative entry that a step produced and that was set to zero.
+    pub clipped: f64,
+    /// Largest deviation of a pool's mass from its share.
+    pub mass_defect: f64,
+}
+
+/// One n.
+#[derive(Debug, Clone, Serialize)]
+pub struct FinitePart {
+    /// Number of servers.
+    pub n: u64,
+    /// Servers of each pool.
+    pub pool_sizes: ByPool<u64>,
+    /// Replications finished.
+    pub replications: u32,
+    /// Time at which each ended.
+    pub horizon: f64,
+    /// Time from which on averages were taken.
+    pub warmup: f64,
+    /// Measures with their 95 % intervals.
+    pub measures: Measures,
+    /// Time-averaged tails as fractions of all servers.
+    pub tails: ByPool<Vec<Value>>,
+    /// Time-averaged fractions of the pool's servers by level, from 0.
+    pub levels: ByPool<Vec<Value>>,
+    /// Means over replications at the recorded times.
+    pub trajectory: Vec<FinitePoint>,
+    /// Work done.
+    pub statistics: Statistics,
+}
+
+/// The mean over replications at one time.
+#[derive(Debug, Clone, Serialize)]
+pub struct FinitePoint {
+    /// Time.
+    pub time: f64,
+    /// Tails as fractions of all servers.
+    pub tails: ByPool<Vec<Value>>,
+    /// Jobs per server.
+    pub mean_jobs: Value,
+}
+
+impl FluidPart {
+    /// From what the solver found.
+    #[must_use]
+    pub fn new(model: &Model, path: &Path, truncation: f64, fixed: &FixedPoint) -> Self {
+        let point = |s: &Snapshot| TrajectoryPoint {
+            time: s.time,
+            tails: ByPool::new(model, s.tails.iter().cloned()),
+            idle: ByPool::new(model, s.idle.iter().copied()),
+            mean_jobs: s.jobs.iter().sum(),
+            p_idle: s.p_idle,
+            p_wait: s.p_wait,
+            p_block: s.p_block,
+        };
+        Self {
+            measures: fixed.measures.clone(),
+            tails: ByPool::new(model, fixed.tails.iter().map(|x| visible(x))),
+            idle: ByPool::new(model, fixed.idle.iter().copied()),
+            stable: fixed.is_proper(),
+            trajectory: path.snapshots.iter().map(point).collect(),
+            events: path.events.clone(),
+            statistics: FluidStatistics {
+                method: fixed.method,
+                residual: fixed.residual,
+                infeasibility: fixed.infeasibility,
+                newton_steps: fixed.iterations,
+                spectral_abscissa: fixed.spectral_abscissa,
+                relaxation_time: fixed.relaxation_time(),
+                truncation_fixed_point: fixed.truncation,
+                truncation_path: truncation,
+                levels: ByPool::new(model, fixed.levels.iter().copied()),
+                steps: path.counts,
+                sliding_time: path.sliding,
+                clipped: path.clipped,
+                mass_defect: path.mass_defect,
+            },
+        }
+    }
+}
+
+/// The part of a tail that a reader can use: down to 1e-16, and at most 10,000 levels.
+fn visible(tails: &[f64]) -> Vec<f64> {
+    const MOST: usize = 10_000;
+    let end = tails.iter().position(|x| *x < 1e-16).unwrap_or(tails.len());
+    tails[..end.clamp(1.min(tails.len()), MOST.min(tails.len()))].to_vec()
+}
+
+impl FinitePart {
+    /// From what the sampler found.
+    #[must_use]
+    pub fn new(model: &Model, s: &Summary) -> Self {
+        let point = |p: &crate::finite::Snapshot| FinitePoint {
+            time: p.time,
+            tails: ByPool::new(model, p.tails.iter().cloned()),
+            mean_jobs: p.mean_jobs,
+        };
+        Self {
+            n: s.n,
+            pool_sizes: ByPool::new(model, s.pool_sizes.iter().copied()),
+            replications: s.replications,
+            horizon: s.horizon,
+            warmup: s.warmup,
+            measures: s.measures.clone(),
+            tails: ByPool::new(model, s.tails.iter().cloned()),
+            levels: ByPool::new(model, s.levels.iter().cloned()),
+            trajectory: s.transient.iter().map(point).collect(),
+            statistics: s.statistics.clone(),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Files that appear whole or not at all.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a file could not be written.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The folder is missing.
+    #[error("cannot write {path}: the folder {folder} does not exist; create it first")]
+    NoFolder {
+        /// The file asked for.
+        path: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// The path is a folder.
+    #[error("cannot write {0}: it is a folder; give a file name")]
+    IsFolder(PathBuf),
+    /// The system refused.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().filter(|f| !f.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+/// Checks that `path` can be written, so that a long run does not end in an error.
+///
+/// # Errors
+/// If the folder is missing or not writable, or the path is a folder.
+pub fn check(path: &Path) -> Result<(), FileError> {
+    temporary(path).map(drop)
+}
+
+/// Writes `text` to `path` by way of a temporary file in the same folder.
+///
+/// # Errors
+/// As [`check`], or if the disk is full.
+pub fn write(path: &Path, text: &str) -> Result<(), FileError> {
+    let mut file = temporary(path)?;
+    let failed = |source| FileError::Write { path: path.to_owned(), source };
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
+    let folder = folder_of(path);
+    if path.is_dir() {
+        return Err(FileError::IsFolder(path.to_owned()));
+    }
+    if !fs::metadata(&folder).is_ok_and(|m| m.is_dir()) {
+        return Err(FileError::NoFolder { path: path.to_owned(), folder });
+    }
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".result-");
+    // Temporary files are private by default; a result gets the rights any new file gets.
+    #[cfg(unix)]
+    builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
+    builder.tempfile_in(folder).map_err(|source| FileError::Write { path: path.to_owned(), source })
+}
