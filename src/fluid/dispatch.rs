@@ -206,8 +206,7 @@ impl Dispatch {
             Target::Tier { states } if states.len() == 1 => rates.push(reach),
             Target::Tier { .. } => {
                 let mass = self.open_mass(q).unwrap_or(0.0);
-                // A NaN mass fails the comparison, as it should.
-                if !(mass > 0.0) {
+                if mass.is_nan() || mass <= 0.0 {
                     return false;
                 }
                 rates.push(reach / mass);

@@ -116,7 +116,7 @@ pub(super) fn integrate(
         };
         let norm = tolerance.norm(&leg.q, &new, &error);
         let factor = if norm.is_finite() { (0.9 * norm.powf(-0.25)).clamp(0.2, 6.0) } else { 0.2 };
-        if !(norm <= 1.0) {
+        if norm.is_nan() || norm > 1.0 {
             counts.rejected += 1;
             rejected_last = true;
             h = size * factor;

@@ -248,7 +248,7 @@ impl FinitePart {
             tails: ByPool::new(model, s.tails.iter().cloned()),
             levels: ByPool::new(model, s.levels.iter().cloned()),
             trajectory: s.transient.iter().map(point).collect(),
-            statistics: s.statistics.clone(),
+            statistics: s.statistics,
         }
     }
 }

@@ -1,0 +1,81 @@
+//! Errors over n on logarithmic axes, with intervals, fitted slopes and slope guides.
+
+use super::parameters;
+use crate::model::Model;
+use crate::output::plot::{Axis, Figure, Fill, Guide, Line, Look, Panel, Point, Series, Shape};
+use crate::run::{Convergence, Curve};
+
+/// Draws the path deviation beside the biases that stand out from their intervals at some n.
+#[must_use]
+pub fn convergence(convergence: &Convergence, model: &Model) -> Figure {
+    const BIASES: usize = 5;
+    let mut figure = Figure::new(format!("{}: error of the fluid limit at finite n", model.name))
+        .subtitle(parameters(model))
+        .description("Largest deviation of a path, and bias of long-run means, over n with 95 % intervals.");
+    let panel = Panel::new(Axis::log("number of servers n"), Axis::log("largest deviation of a path"));
+    let [clear, unclear] = series(&convergence.path, 0);
+    let panel = panel.title("Paths").series(clear).series(unclear);
+    figure = figure.panel(with_guide(panel, std::iter::once(&convergence.path), -0.5, "slope -1/2"));
+    let resolved = |c: &&Curve| c.points.iter().any(|(_, error, half)| error.abs() > *half && *error != 0.0);
+    let mut biases: Vec<&Curve> = convergence.bias.iter().filter(resolved).collect();
+    let largest = |c: &Curve| c.points.iter().map(|p| p.1.abs()).fold(0.0, f64::max);
+    biases.sort_by(|a, b| largest(b).total_cmp(&largest(a)));
+    biases.truncate(BIASES);
+    if !biases.is_empty() {
+        let mut panel =
+            Panel::new(Axis::log("number of servers n"), Axis::log("|bias| of the long-run mean"));
+        panel = panel.title("Long-run means");
+        for (i, curve) in biases.iter().enumerate() {
+            let [clear, unclear] = series(curve, i + 1);
+            panel = panel.series(clear).series(unclear);
+        }
+        figure = figure.panel(with_guide(panel, biases.into_iter(), -1.0, "slope -1"));
+    }
+    figure
+}
+
+/// The errors that stand out from their intervals, joined; the others as open markers.
+#[allow(clippy::cast_precision_loss)]
+fn series(curve: &Curve, look: usize) -> [Series; 2] {
+    let label = match curve.slope {
+        Some(s) => format!("{}: slope {:.2} ± {:.2}", curve.name, s.value, s.half_width),
+        None => curve.name.clone(),
+    };
+    let part = |stands_out: bool| -> Vec<Point> {
+        let points = curve.points.iter().filter(|p| p.1 != 0.0 && (p.1.abs() > p.2) == stands_out);
+        let point = |&(n, error, half): &(u64, f64, f64)| {
+            if half.is_finite() {
+                Point::measured(n as f64, error.abs(), half)
+            } else {
+                Point::new(n as f64, error.abs())
+            }
+        };
+        points.map(point).collect()
+    };
+    let filled = Look::measured(look).line(Line::Solid);
+    let shape = filled.marker.map_or(Shape::Circle, |m| m.shape);
+    let open = Look::measured(look).marker(shape, Fill::Open);
+    [Series::new(label, part(true), filled), Series::new("", part(false), open)]
+}
+
+/// Adds a guide of the expected slope through the largest error at the smallest n.
+#[allow(clippy::cast_precision_loss)]
+fn with_guide<'c>(panel: Panel, curves: impl Iterator<Item = &'c Curve>, slope: f64, label: &str) -> Panel {
+    let points: Vec<(f64, f64)> =
+        curves.flat_map(|c| &c.points).filter(|p| p.1 != 0.0).map(|p| (p.0 as f64, p.1.abs())).collect();
+    let (Some(low), Some(high)) =
+        (points.iter().map(|p| p.0).reduce(f64::min), points.iter().map(|p| p.0).reduce(f64::max))
+    else {
+        return panel;
+    };
+    if low >= high {
+        return panel;
+    }
+    let top = points.iter().filter(|p| p.0 == low).map(|p| p.1).fold(0.0, f64::max);
+    panel.guide(Guide::Slope {
+        slope,
+        through: (low, 1.6 * top),
+        span: Some((low, high)),
+        label: label.into(),
+    })
+}

@@ -1,0 +1,254 @@
+//! Does the program behave at the terminal? Every test runs the binary in a folder of its own.
+
+use assert_cmd::Command;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+const GOOD: &str = r#"
+name = "small"
+policy = "pull"
+arrivals.rate = 0.8
+
+[[pools]]
+name = "a"
+share = 1.0
+buffer = 3
+service.exponential.rate = 1.0
+
+[fluid]
+horizon = 10.0
+
+[finite]
+sizes = [20, 50]
+replications = 4
+horizon = 20.0
+warmup = 5.0
+"#;
+
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("good.toml"), GOOD).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn run(&self, args: &[&str]) -> (i32, String, String) {
+        self.run_with(args, "")
+    }
+
+    fn run_with(&self, args: &[&str], stdin: &str) -> (i32, String, String) {
+        let output = Command::cargo_bin("fluidlimit")
+            .unwrap()
+            .current_dir(self.path())
+            .args(args)
+            .write_stdin(stdin)
+            .timeout(std::time::Duration::from_secs(60))
+            .output()
+            .unwrap();
+        let text = |b: &[u8]| String::from_utf8(b.to_vec()).unwrap();
+        (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// One clear error, exit code 2, nothing on standard output, no new file.
+#[track_caller]
+fn refused(place: &Place, args: &[&str], says: &[&str]) {
+    let before = place.files();
+    let (code, out, err) = place.run(args);
+    assert_eq!(code, 2, "{args:?}: {err}");
+    assert_eq!(out, "", "{args:?} printed");
+    assert_eq!(err.matches("error:").count(), 1, "{args:?}: {err}");
+    assert!(!err.contains("panicked"), "{err}");
+    for text in says {
+        assert!(err.contains(text), "{args:?} does not say {text:?}:\n{err}");
+    }
+    assert_eq!(place.files(), before, "{args:?} left a file");
+}
+
+#[test]
+fn bad_models_are_refused_with_the_place() {
+    let place = Place::new();
+    let cases: &[(&str, &str, &str, &[&str])] = &[
+        ("unknown key", "arrivals.rate = 0.8", "arrivals.rat = 0.8", &["bad.toml:4:10", "rate"]),
+        ("misspelt policy", "\"pull\"", "\"pul\"", &["bad.toml:3:10", "did you mean `pull`"]),
+        ("shares", "share = 1.0", "share = 0.9", &["bad.toml:8", "1"]),
+        ("negative rate", "exponential.rate = 1.0", "exponential.rate = -1.0", &["bad.toml:10"]),
+        ("nan", "arrivals.rate = 0.8", "arrivals.rate = nan", &["bad.toml:4"]),
+        ("infinity", "exponential.rate = 1.0", "exponential.rate = inf", &["bad.toml:10"]),
+        ("buffer 0", "buffer = 3", "buffer = 0", &["bad.toml:9"]),
+        ("wrong type", "share = 1.0", "share = \"all\"", &["bad.toml:8"]),
+        ("horizon 0", "horizon = 10.0", "horizon = 0", &["bad.toml:13"]),
+        ("n = 0", "sizes = [20, 50]", "sizes = [0]", &["bad.toml:16"]),
+        ("tolerance 0", "horizon = 10.0", "tolerance = 0.0", &["bad.toml:13"]),
+        ("d = 0", "policy = \"pull\"", "policy.jsq-d.d = 0", &["bad.toml:3"]),
+        ("not yet", "service.exponential.rate = 1.0", "service.weibull.shape = 0.5", &["bad.toml:10", "not"]),
+    ];
+    for (name, from, to, says) in cases {
+        assert!(GOOD.contains(from), "{name}");
+        fs::write(place.path().join("bad.toml"), GOOD.replacen(from, to, 1)).unwrap();
+        for command in ["check", "solve", "simulate", "converge"] {
+            refused(&place, &[command, "bad.toml"], says);
+        }
+    }
+    let twice = format!("{GOOD}\n[[pools]]\nname = \"a\"\nshare = 0.5\nservice.exponential.rate = 1.0\n");
+    fs::write(place.path().join("bad.toml"), twice.replacen("share = 1.0", "share = 0.5", 1)).unwrap();
+    refused(&place, &["solve", "bad.toml"], &["bad.toml:22", "a"]);
+    fs::write(place.path().join("bad.toml"), "policy = \"pull\"\narrivals.rate = 1.0\npools = []\n").unwrap();
+    refused(&place, &["solve", "bad.toml"], &["pools"]);
+}
+
+#[test]
+fn bad_files_are_refused() {
+    let place = Place::new();
+    fs::write(place.path().join("empty.toml"), "").unwrap();
+    refused(&place, &["solve", "empty.toml"], &["empty"]);
+    fs::create_dir(place.path().join("folder")).unwrap();
+    refused(&place, &["solve", "folder"], &["folder"]);
+    refused(&place, &["solve", "missing.toml"], &["missing.toml"]);
+    let junk: Vec<u8> = (0..100_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(place.path().join("junk.toml"), junk).unwrap();
+    refused(&place, &["solve", "junk.toml"], &["junk.toml"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_without_permission_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let path = place.path().join("good.toml");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(&path).is_ok() {
+        eprintln!("SKIPPED: this user may read every file, so there is no file without permission");
+        return;
+    }
+    refused(&place, &["solve", "good.toml"], &["good.toml"]);
+}
+
+#[test]
+fn bad_outputs_are_refused_before_the_run() {
+    let place = Place::new();
+    refused(&place, &["solve", "good.toml", "--out", "missing/result.json"], &["missing", "does not exist"]);
+    refused(&place, &["solve", "good.toml", "--plot", "figure.gif"], &["figure.gif", ".svg"]);
+    refused(&place, &["solve", "good.toml", "--plot", "missing/figure.svg"], &["missing"]);
+    refused(&place, &["plot", "good.toml"], &["--plot"]);
+    refused(&place, &["solve", "good.toml", "--set", "arrivals.rte=1"], &["--set", "rate"]);
+    refused(&place, &["simulate", "good.toml", "--n", "0"], &["0"]);
+    refused(&place, &["solve", "good.toml", "--threads", "0"], &["0"]);
+    refused(&place, &["slove", "good.toml"], &["solve"]);
+}
+
+#[test]
+fn json_is_one_object_and_the_same_for_any_number_of_threads() {
+    let place = Place::new();
+    let result = |threads: &str| -> serde_json::Value {
+        let (code, out, err) =
+            place.run(&["simulate", "good.toml", "--format", "json", "--threads", threads]);
+        assert_eq!(code, 0, "{err}");
+        let mut value: serde_json::Value = serde_json::from_str(&out).unwrap();
+        value.as_object_mut().unwrap().remove("run").unwrap();
+        value
+    };
+    let one = result("1");
+    assert_eq!(one, result("2"));
+    assert_eq!(one, result("7"));
+    assert_eq!(one["model"]["name"], "small");
+    assert_eq!(one["finite"][0]["n"], 20);
+    assert!(one["finite"][1]["measures"]["mean_jobs"]["half_width"].as_f64().unwrap() > 0.0);
+    assert!((one["fluid"]["tails"]["a"][0].as_f64().unwrap() - 0.8).abs() < 1e-12);
+    assert_eq!(one["fluid"]["measures"]["pools"]["a"]["p_block"], 0.0);
+    let (_, out, _) = place.run(&["simulate", "good.toml", "--format", "json", "--seed", "2"]);
+    let other: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_ne!(one["finite"], other["finite"]);
+}
+
+#[test]
+fn csv_has_one_number_a_row() {
+    let place = Place::new();
+    let (code, out, _) = place.run(&["simulate", "good.toml", "--format", "csv"]);
+    assert_eq!(code, 0);
+    let mut reader = csv::Reader::from_reader(out.as_bytes());
+    assert_eq!(
+        reader.headers().unwrap(),
+        vec!["reading", "n", "time", "pool", "level", "quantity", "value", "half_width"]
+    );
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert!(rows.iter().all(|r| r[6].is_empty() || r[6].parse::<f64>().is_ok()));
+    assert!(rows.iter().any(|r| &r[0] == "finite" && &r[1] == "20" && &r[5] == "p_wait"));
+}
+
+#[test]
+fn results_go_to_files_whole() {
+    let place = Place::new();
+    let (code, out, err) =
+        place.run(&["solve", "good.toml", "--format", "json", "--out", "r.json", "--plot", "f.svg"]);
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    assert_eq!(place.files(), ["f.svg", "good.toml", "r.json"]);
+    let text = fs::read_to_string(place.path().join("r.json")).unwrap();
+    assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+    for kind in ["trajectory", "levels", "convergence"] {
+        let (code, out, err) =
+            place.run(&["plot", "good.toml", "--kind", kind, "--plot", "g.png", "--quiet"]);
+        assert_eq!((code, out.as_str(), err.as_str()), (0, "", ""));
+    }
+}
+
+#[test]
+fn expectations_decide_the_exit_code() {
+    let place = Place::new();
+    let expect = |value: &str| {
+        let text = format!(
+            "{GOOD}\n[expect]\n\"x.a.1\" = {{ value = {value}, tolerance = 1e-9, source = \"rho\" }}\n"
+        );
+        fs::write(place.path().join("e.toml"), text).unwrap();
+        place.run(&["solve", "e.toml"])
+    };
+    let (code, out, _) = expect("0.8");
+    assert_eq!(code, 0);
+    assert!(out.contains("holds"));
+    let (code, out, _) = expect("0.7");
+    assert_eq!(code, 1);
+    assert!(out.contains("MISSED"));
+    let (code, _, err) = place.run(&["solve", "e.toml", "--set", "arrivals.rate=0.5"]);
+    assert_eq!(code, 0);
+    assert!(err.contains("not checked"));
+}
+
+#[test]
+fn standard_input_is_a_model() {
+    let place = Place::new();
+    let (code, out, err) = place.run_with(&["solve", "-"], GOOD);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("small: PULL"));
+    let (code, _, err) = place.run_with(&["check", "-"], "policy = 3");
+    assert_eq!(code, 2);
+    assert!(err.contains("stdin") || err.contains("standard input"), "{err}");
+}
+
+#[test]
+fn help_and_version_are_there() {
+    let place = Place::new();
+    for command in ["check", "solve", "simulate", "converge", "plot"] {
+        let (code, out, _) = place.run(&[command, "--help"]);
+        assert_eq!(code, 0);
+        assert!(out.contains("Examples:") || command == "check", "{command}");
+    }
+    assert_eq!(place.run(&["--version"]).0, 0);
+}
