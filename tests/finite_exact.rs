@@ -274,8 +274,8 @@ fn policies() -> Vec<Policy> {
         Policy { fallback: picky, ..Policy::pull() },
         Policy::i1f(),
         Policy::threshold(2),
-        Policy::fastest_idle_first(&[1, 0]),
-        Policy::fastest_idle_first(&[0]),
+        Policy::fastest_idle_first(&[vec![1], vec![0]]),
+        Policy::fastest_idle_first(&[vec![0]]),
         Policy::tiers(&[levels(0, 1), levels(2, 2)], 2),
     ]
 }

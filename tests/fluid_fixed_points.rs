@@ -175,8 +175,8 @@ fn random_routing() {
     for (j, y) in p18["y_kj_k0"].as_array().unwrap().iter().enumerate() {
         let y = numbers(y);
         close(x.idle[j], y[0], BOUND, "P18 idle");
-        for k in 1..y.len() {
-            close(tail(&x, j, k) - tail(&x, j, k + 1), y[k], BOUND, "P18");
+        for (k, &y) in y.iter().enumerate().skip(1) {
+            close(tail(&x, j, k) - tail(&x, j, k + 1), y, BOUND, "P18");
         }
     }
 }
