@@ -16,7 +16,7 @@ fn times(transient: &Value) -> Vec<f64> {
     times
 }
 
-fn at<'v>(transient: &'v Value, time: f64) -> &'v Value {
+fn at(transient: &Value, time: f64) -> &Value {
     let entries = transient.as_object().unwrap();
     entries.iter().find(|(k, _)| k.parse::<f64>().unwrap() == time).unwrap().1
 }

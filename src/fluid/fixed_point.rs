@@ -105,22 +105,46 @@ pub fn fixed_point(model: &Model) -> Result<FixedPoint, FluidError> {
         };
         return Ok(describe(model, &settled, balance.escaped, rest, Method::Balance));
     }
-    let mut escaped = escape::escaping(model, least_stream(model), 0.0);
-    // The stream that reaches the fallback depends on which pools escape, and they on it. Both only
-    // grow from round to round, so there are at most as many rounds as pools.
-    for _ in 0..=model.pools.len() {
+    // Pools escape slowest first, but how many depends on the stream that reaches the fallback, and
+    // that on the pools that settle: try more and more until what is left settles.
+    let mut order: Vec<usize> = (0..model.pools.len()).filter(|&j| model.pools[j].buffer.is_none()).collect();
+    order.sort_by(|&a, &b| model.pools[a].service_rate().total_cmp(&model.pools[b].service_rate()));
+    let count = |growth: &[Option<f64>]| growth.iter().filter(|g| g.is_some()).count();
+    let mut gone = count(&escape::escaping(model, least_stream(model), 0.0));
+    if order.len() == model.pools.len() && model.arrival_rate >= model.capacity() {
+        gone = gone.max(1);
+    }
+    while gone <= order.len() {
+        let mut escaped = vec![None; model.pools.len()];
+        order[..gone].iter().for_each(|&j| escaped[j] = Some(0.0));
         let settled = without(model, &escaped);
-        if everyone_escapes(&escaped) {
-            return Ok(describe(model, &settled, escaped, Rest::nothing(&settled, 0), Method::Newton));
-        }
         let mass = escaped_mass(model, &escaped);
-        let rest = relax_and_solve(&settled, mass)?;
-        let field = Field::beside(&settled, &rest.states, rest.open, mass);
-        let again = escape::escaping(model, field.dispatch.reach(&rest.q), full_mass(&settled, &rest));
-        if again.iter().zip(&escaped).all(|(a, b)| a.is_some() == b.is_some()) {
-            return Ok(describe(model, &settled, again, rest, Method::Newton));
+        let rest = if settled.pools.is_empty() {
+            Rest::nothing(&settled, 0)
+        } else {
+            match relax_and_solve(&settled, mass) {
+                Ok(rest) => rest,
+                Err(FluidError::TooManyLevels { .. } | FluidError::NoFixedPoint { .. })
+                    if gone < order.len() =>
+                {
+                    gone += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let stream = if rest.q.is_empty() {
+            model.arrival_rate
+        } else {
+            Field::beside(&settled, &rest.states, rest.open, mass).dispatch.reach(&rest.q)
+        };
+        let growth = escape::escaping(model, stream, full_mass(&settled, &rest));
+        match count(&growth) {
+            more if more > gone => gone = more,
+            // Critical pools: they neither settle nor grow at a rate.
+            fewer if fewer < gone => break,
+            _ => return Ok(describe(model, &settled, growth, rest, Method::Newton)),
         }
-        escaped = again;
     }
     Err(FluidError::NoFixedPoint { residual: f64::NAN })
 }

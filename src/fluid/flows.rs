@@ -120,8 +120,7 @@ pub(super) fn from_flows(model: &Model, flows: &Flows) -> Measures {
         waiting_time: if finite { time(jobs - busy, idle + wait) } else { None },
         utilisation: Some((used / model.capacity()).into()),
         throughput: Some(completed.into()),
-        messages_per_job: per_arrival(messages(model, flows))
-            .filter(|_| model.policy.messages != Messages::None),
+        messages_per_job: per_arrival(messages(model, flows)),
         growth: None,
         pools,
     }
@@ -135,7 +134,7 @@ fn messages(model: &Model, flows: &Flows) -> f64 {
     match model.policy.messages {
         Messages::PerIdleServer => sum(&|f| f.to_idle) + sampled,
         Messages::PerSample => 2.0 * d * model.arrival_rate,
-        Messages::PerDeparture => sum(&|f| f.completed) + sampled,
+        Messages::PerDeparture => sum(&|f| f.completed),
         Messages::None => 0.0,
     }
 }

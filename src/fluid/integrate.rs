@@ -107,6 +107,9 @@ const GROW_AT: f64 = 1e-18;
 /// Mass below which an open tier with several states counts as empty. The path is moved by less than
 /// this; the time by this over the rate at which the mass falls.
 const EMPTY: f64 = 1e-13;
+/// A pool that settles under sampled queues has a tail that falls doubly exponentially: one that needs
+/// more levels than this while relaxing to rest fills up for ever.
+const MOST_RELAXED_LEVELS: u32 = 250;
 /// More states than this are refused.
 const MOST_STATES: usize = 20_000_000;
 
@@ -430,6 +433,10 @@ impl<'m> Motion<'m> {
         let cut = old.pools.iter().map(|p| p.top).find(|t| *t != Top::Buffer).unwrap_or(Top::Reflecting);
         let states = StateSpace::new(self.model, &levels, cut);
         check_size(&states)?;
+        let infinite = states.pools.iter().zip(&self.model.pools).filter(|(_, p)| p.buffer.is_none());
+        if self.relaxing && infinite.map(|(s, _)| s.levels).max().unwrap_or(0) > MOST_RELAXED_LEVELS {
+            return Err(FluidError::TooManyLevels { states: states.len(), most: old.len() });
+        }
         self.state.occupancy = transfer(old, &states, &self.state.occupancy);
         self.state.states = states;
         let (composition, open) = (self.field.composition, self.state.open);

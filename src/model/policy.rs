@@ -67,7 +67,8 @@ pub enum Messages {
     PerIdleServer,
     /// A query and an answer per sampled server: 2 d a job.
     PerSample,
-    /// The dispatcher is told of every change of a server that it must know: one per departure.
+    /// The dispatcher is told of every departure, so it knows all queues and need not ask: one per
+    /// departure.
     PerDeparture,
     /// Nothing is asked or told.
     None,
