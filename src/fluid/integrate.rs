@@ -306,7 +306,8 @@ impl<'m> Motion<'m> {
         let Some(mass) = d.open_mass(q).filter(|_| !d.single()) else { return self.stiff };
         let (reach, inflow) = (d.reach(q), self.field.tier_inflow(q));
         if reach <= FAST * self.rate_scale() * mass {
-            return false;
+            // The composition is slow; services may be what made the explicit method give up.
+            return self.stiff;
         }
         // Going down fast, the explicit method needs a few steps per halving of the mass only.
         let falling = reach - inflow > 0.01 * reach;
@@ -345,6 +346,11 @@ impl<'m> Motion<'m> {
 
     /// An accepted step crossed an event, or filled the largest level.
     fn at_watched(&mut self, leg: &Leg, implicit: bool) -> Result<(), FluidError> {
+        if !self.relaxing && needs_levels(&self.state.states, &leg.q) {
+            // A single step can carry mass beyond the largest level: it is taken again with more levels.
+            self.accept(leg.before_t, leg.before_q.clone(), leg.t - leg.before_t);
+            return self.grow(&leg.q);
+        }
         let empties = self.opening_until.is_none() && runs_empty(&self.field, &leg.q);
         let overflows = if self.opening_until.is_none() { overflowing(&self.field, &leg.q) } else { None };
         let empty_at = empties.then(|| {
@@ -369,7 +375,8 @@ impl<'m> Motion<'m> {
             _ => self.accept(leg.t, leg.q.clone(), leg.step),
         }
         if needs_levels(&self.state.states, &self.state.occupancy) {
-            self.grow()?;
+            let filled = self.state.occupancy.clone();
+            self.grow(&filled)?;
         }
         Ok(())
     }
@@ -416,19 +423,13 @@ impl<'m> Motion<'m> {
         best
     }
 
-    /// More levels for the pools whose largest one has filled.
-    fn grow(&mut self) -> Result<(), FluidError> {
+    /// More levels for the pools whose largest one has mass in `filled`.
+    fn grow(&mut self, filled: &[f64]) -> Result<(), FluidError> {
         let old = &self.state.states;
         let levels: Vec<u32> = old
             .pools
             .iter()
-            .map(|p| {
-                if top_mass(p, &self.state.occupancy) > GROW_AT {
-                    p.levels + 4 + p.levels / 2
-                } else {
-                    p.levels
-                }
-            })
+            .map(|p| if top_mass(p, filled) > GROW_AT { p.levels + 4 + p.levels / 2 } else { p.levels })
             .collect();
         let cut = old.pools.iter().map(|p| p.top).find(|t| *t != Top::Buffer).unwrap_or(Top::Reflecting);
         let states = StateSpace::new(self.model, &levels, cut);

@@ -2,6 +2,8 @@
 mod balance;
 mod dispatch;
 mod drift;
+#[cfg(test)]
+mod drift_tests;
 mod escape;
 mod explicit;
 mod fixed_point;
