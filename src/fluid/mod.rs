@@ -10,6 +10,8 @@ mod fixed_point;
 mod flows;
 mod integrate;
 mod linear;
+mod newton;
+mod path;
 mod precise;
 mod rosenbrock;
 mod stability;
@@ -18,7 +20,8 @@ mod truncation;
 
 pub use drift::{Drift, Scratch};
 pub use fixed_point::{FixedPoint, Method, fixed_point};
-pub use integrate::{Event, EventKind, Path, Plan, Snapshot, State, integrate};
+pub use integrate::integrate;
+pub use path::{Event, EventKind, Path, Plan, Snapshot, State};
 pub use step::StepCounts;
 pub use truncation::bracketed;
 

@@ -4,7 +4,8 @@
 //! absorbing top (servers that reach it never come back) above it: the system is monotone. Both are
 //! integrated over the same times; the largest gap between their tails bounds the error of either.
 
-use super::integrate::{Path, Plan, integrate};
+use super::integrate::integrate;
+use super::path::{Path, Plan};
 use super::{FluidError, Snapshot};
 use crate::model::{Model, Top};
 
