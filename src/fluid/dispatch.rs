@@ -129,7 +129,8 @@ impl Dispatch {
         escaped: f64,
     ) -> Self {
         let fallback = model.policy.fallback;
-        let levels_seen = states.max_level() as usize + 2;
+        // Full servers that are passed over come last, behind those with infinitely many jobs.
+        let levels_seen = states.max_level() as usize + if fallback.skip_full { 3 } else { 2 };
         let mut level = vec![0; states.len()];
         for (pool, k, s) in levels(states) {
             let last = fallback.skip_full && pool.is_full(k);
@@ -192,7 +193,8 @@ impl Dispatch {
         for (s, &level) in self.level.iter().enumerate() {
             tails[level] += q[s];
         }
-        tails[self.levels] = base;
+        let passes_over = matches!(self.target, Target::Fallback(f) if f.skip_full);
+        tails[if passes_over { self.levels - 2 } else { self.levels }] += base;
         for k in (0..self.levels).rev() {
             tails[k] += tails[k + 1];
         }

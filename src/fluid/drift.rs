@@ -55,7 +55,7 @@ pub(super) struct Field {
     /// Closed states have no mass and no drift.
     pub closed: Vec<Option<usize>>,
     /// Service moves into each state of the open tier: (state before, state in the tier, rate).
-    inflow: Vec<(usize, usize, f64)>,
+    pub inflow: Vec<(usize, usize, f64)>,
 }
 
 /// What closes a state space that was cut, seen from its largest level: the factor on the service

@@ -68,9 +68,10 @@ pub(super) fn flows(field: &Field, states: &StateSpace, q: &[f64]) -> Flows {
     let inside = d.rates(q, reach, &mut scratch.tails, &mut scratch.rates);
     let mut fallback = 0.0;
     match &d.target {
-        Target::Tier { states: tier } if field.composition == Composition::Inflow || !inside => {
-            let share = 1.0 / tier.len().max(1) as f64;
-            tier.iter().for_each(|&s| add(s, reach * share));
+        Target::Tier { .. } if field.composition == Composition::Inflow || !inside => {
+            // No mass to go by: jobs meet the servers that have just come.
+            let total = field.tier_inflow(q).max(f64::MIN_POSITIVE);
+            field.inflow.iter().for_each(|&(from, to, rate)| add(to, reach * (rate * q[from] / total)));
         }
         Target::Tier { states: tier } if tier.len() == 1 => add(tier[0], reach),
         Target::Tier { states: tier } => tier.iter().for_each(|&s| add(s, scratch.rates[0] * q[s])),

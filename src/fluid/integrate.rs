@@ -186,6 +186,12 @@ impl<'m> Motion<'m> {
     fn advance_leg(&mut self, end: f64) -> Result<(), FluidError> {
         let end_of_opening = self.opening_until.unwrap_or(f64::INFINITY);
         let leg_end = end.min(end_of_opening);
+        if leg_end - self.state.time <= 4.0 * f64::EPSILON * leg_end.abs() {
+            // Closer than any step: an event fell on a time that was asked for.
+            self.state.time = leg_end;
+            self.end_opening(end_of_opening);
+            return Ok(());
+        }
         let implicit = self.opening_until.is_none() && self.wants_implicit();
         let leg =
             self.run(self.state.time, &self.state.occupancy.clone(), leg_end, self.step, implicit, true);
@@ -197,16 +203,22 @@ impl<'m> Motion<'m> {
             Stop::End => {}
         }
         self.accept(leg.t, leg.q, leg.step);
-        if self.state.time >= end_of_opening {
-            self.opening_until = None;
-            self.field.composition = Composition::Mass;
-            self.step = 0.0;
-            if self.field.dispatch.open_mass(&self.state.occupancy).is_some_and(|m| m <= 0.0) {
-                // It did not open after all: a touch of the boundary.
-                self.find_mode();
-            }
-        }
+        self.end_opening(end_of_opening);
         Ok(())
+    }
+
+    /// Past the time of opening, the tier's own mass says how it splits the stream.
+    fn end_opening(&mut self, time: f64) {
+        if self.state.time < time {
+            return;
+        }
+        self.opening_until = None;
+        self.field.composition = Composition::Mass;
+        self.step = 0.0;
+        if self.field.dispatch.open_mass(&self.state.occupancy).is_some_and(|m| m <= 0.0) {
+            // It did not open after all: a touch of the boundary.
+            self.find_mode();
+        }
     }
 
     /// Is the composition of the open tier faster than everything else, and not about to run empty?
