@@ -18,7 +18,13 @@ fn path_to(model: &Model, initial: &Initial, times: &[f64], tolerance: f64) -> P
     let plan = Plan { initial: initial.clone(), times: times.to_vec(), tolerance, cut: Top::Reflecting };
     let path = integrate(model, &plan).unwrap_or_else(|e| panic!("{}: {e}\n{model:?}", model.policy.label()));
     assert!(path.mass_defect < 1e-12, "mass defect {:e}\n{model:?} {initial:?}", path.mass_defect);
-    assert!(path.clipped > -2e-13, "clipped {:e}\n{model:?}", path.clipped);
+    // What a step pushed below zero was within its own error bound, a hundredth of the tolerance, and the
+    // recorded path holds none of it.
+    assert!(path.clipped > -0.01 * tolerance, "clipped {:e}\n{model:?}", path.clipped);
+    for s in &path.snapshots {
+        let lowest = s.idle.iter().chain(s.tails.iter().flatten()).fold(0.0, |a: f64, x| a.min(*x));
+        assert!(lowest >= -1e-14, "an entry of {lowest:e} at {}\n{model:?}", s.time);
+    }
     path
 }
 

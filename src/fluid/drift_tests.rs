@@ -168,8 +168,8 @@ proptest! {
                 let sum: f64 = dq[pool.range()].iter().sum();
                 prop_assert!(sum.abs() < 1e-13 * (1.0 + largest(&dq)), "mode {}: {sum:e}", field.open);
             }
-            for s in 0..field.len() {
-                prop_assert!(field.closed[s].is_none() || dq[s] == 0.0, "mode {}: closed {s} moves", field.open);
+            for (s, (closed, dq)) in field.closed.iter().zip(&dq).enumerate() {
+                prop_assert!(closed.is_none() || *dq == 0.0, "mode {}: closed {s} moves", field.open);
             }
         }
     }
@@ -263,9 +263,9 @@ fn smooth(policy: Policy) -> (Model, StateSpace, Vec<f64>) {
     let mut q = states.idle();
     for pool in &states.pools {
         let mut left = pool.share;
-        for s in pool.offset + 1..pool.range().end {
-            q[s] = 0.08 * left;
-            left -= q[s];
+        for q in &mut q[pool.offset + 1..pool.range().end] {
+            *q = 0.08 * left;
+            left -= *q;
         }
         q[pool.offset] = left;
     }

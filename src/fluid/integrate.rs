@@ -51,6 +51,9 @@ pub(super) struct Motion<'m> {
     opening_until: Option<f64>,
     stiff: bool,
     relaxing: bool,
+    /// The implicit method got stuck: the open tier is about to run empty, and its composition singular.
+    /// The explicit one needs a few steps per halving of the mass.
+    sinking: bool,
     step: f64,
     events: Vec<Event>,
     pub counts: StepCounts,
@@ -83,6 +86,7 @@ impl<'m> Motion<'m> {
             opening_until: None,
             stiff: false,
             relaxing: false,
+            sinking: false,
             step: 0.0,
             events: Vec::new(),
             counts: StepCounts::default(),
@@ -143,6 +147,7 @@ impl<'m> Motion<'m> {
         self.state.open = open;
         self.field = self.field_in(open);
         self.stiff = self.relaxing;
+        self.sinking = false;
         self.step = 0.0;
         self.opening_until = None;
         let several =
@@ -197,7 +202,8 @@ impl<'m> Motion<'m> {
             self.run(self.state.time, &self.state.occupancy.clone(), leg_end, self.step, implicit, true);
         match leg.stop {
             Stop::Stiff => self.stiff = true,
-            Stop::Stuck if !implicit && self.opening_until.is_none() => self.stiff = true,
+            Stop::Stuck if implicit && !self.sinking => self.sinking = true,
+            Stop::Stuck if !implicit && !self.sinking && self.opening_until.is_none() => self.stiff = true,
             Stop::Stuck => return Err(FluidError::Stuck { time: leg.t }),
             Stop::Watched => return self.at_watched(&leg, implicit),
             Stop::End => {}
@@ -224,8 +230,8 @@ impl<'m> Motion<'m> {
     /// Is the composition of the open tier faster than everything else, and not about to run empty?
     fn wants_implicit(&self) -> bool {
         const FAST: f64 = 50.0;
-        if self.relaxing {
-            return true;
+        if self.sinking || self.relaxing {
+            return !self.sinking;
         }
         let (q, d) = (&self.state.occupancy, &self.field.dispatch);
         let Some(mass) = d.open_mass(q).filter(|_| !d.single()) else { return self.stiff };

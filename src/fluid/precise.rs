@@ -63,7 +63,9 @@ pub(super) fn drift(field: &Field, q: &[f64], dq: &mut [f64]) -> bool {
         tails[level] = tails[level].plus(Double::of(q[s]));
     }
     let last = tails.len() - 1;
-    tails[last] = tails[last].plus(Double::of(d.escaped));
+    // Endless queues come last, but for full servers that are passed over.
+    let endless = if fallback.skip_full { d.groups() - 2 } else { last };
+    tails[endless] = tails[endless].plus(Double::of(d.escaped));
     for k in (0..last).rev() {
         tails[k] = tails[k].plus(tails[k + 1]);
     }
