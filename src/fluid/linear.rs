@@ -285,6 +285,7 @@ pub(super) fn factor_pools(
 #[derive(Debug)]
 pub(super) struct Factor<'a> {
     linearisation: &'a Linearisation<'a>,
+    gamma: f64,
     pools: Vec<PoolFactor>,
     /// Column g: the frozen part's solution for direction g.
     columns: Vec<Vec<f64>>,
@@ -316,11 +317,30 @@ impl<'a> Factor<'a> {
         if small.iter().any(|x: &f64| !x.is_finite()) {
             return None;
         }
-        Some(Self { linearisation, pools, columns, small: small.lu() })
+        Some(Self { linearisation, gamma, pools, columns, small: small.lu() })
     }
 
     /// Solves in place; `false` if the matrix is singular.
+    ///
+    /// Blocks are eliminated towards the lowest level whatever it holds, and may lose digits there: with
+    /// several phases the solution is refined once.
     pub fn solve(&self, r: &mut [f64]) -> bool {
+        if self.pools.iter().all(|p| matches!(p, PoolFactor::Scalar(_))) {
+            return self.solve_once(r);
+        }
+        let mut left = r.to_vec();
+        if !self.solve_once(r) {
+            return false;
+        }
+        let image = self.linearisation.apply(r);
+        left.iter_mut().zip(r.iter().zip(&image)).for_each(|(l, (x, jx))| *l -= self.gamma * x - jx);
+        if self.solve_once(&mut left) {
+            r.iter_mut().zip(&left).for_each(|(x, change)| *x += change);
+        }
+        r.iter().all(|x| x.is_finite())
+    }
+
+    fn solve_once(&self, r: &mut [f64]) -> bool {
         self.pools.iter().for_each(|p| p.solve(r));
         let (mut tails, mut changes) = (Vec::new(), Vec::new());
         self.linearisation.rate_changes(r, &mut tails, &mut changes);
