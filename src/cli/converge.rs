@@ -10,10 +10,7 @@ use std::process::ExitCode;
 
 pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
     let session = Session::open(options)?;
-    if session.system.finite.replications < 2 {
-        let advice = "an error over n needs an interval: set finite.replications to 2 or more";
-        return Err(CliError::Usage(advice.into()));
-    }
+    session.needs_intervals()?;
     let times = grid(session.system.fluid.horizon.min(session.system.finite.horizon), SAMPLES);
     let fluid = session.fluid(Some(times.clone()))?;
     let runs = session.finite(&fluid, &times, true)?;

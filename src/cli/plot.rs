@@ -16,9 +16,8 @@ pub(super) fn run(options: &PlotOptions) -> Result<ExitCode, CliError> {
     let model = &session.system.model;
     let s = &session.system;
     let all_paths = options.kind == Kind::Convergence;
-    if all_paths && s.finite.replications < 2 {
-        let advice = "an error over n needs an interval: set finite.replications to 2 or more";
-        return Err(CliError::Usage(advice.into()));
+    if all_paths {
+        session.needs_intervals()?;
     }
     let points = if options.kind == Kind::Trajectory { s.fluid.points } else { SAMPLES };
     // Finite paths end at their own horizon; the fluid is drawn to its own.

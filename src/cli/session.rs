@@ -51,6 +51,15 @@ impl<'a> Session<'a> {
         Ok(Self { options, system, threads })
     }
 
+    /// Refuses a model with a single replication where errors over n are wanted.
+    pub fn needs_intervals(&self) -> Result<(), CliError> {
+        if self.system.finite.replications < 2 {
+            let advice = "an error over n needs an interval: set finite.replications to 2 or more";
+            return Err(CliError::Usage(advice.into()));
+        }
+        Ok(())
+    }
+
     /// The fluid path at `times` (the model's own points if `None`) and the fixed point.
     pub fn fluid(&self, times: Option<Vec<f64>>) -> Result<Fluid, CliError> {
         let s = &self.system.fluid;

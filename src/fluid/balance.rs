@@ -9,8 +9,8 @@
 //! For an open idle tier this is the paper's equation for x* (Stolyar 2015); for the sliding mode it was
 //! derived, and agrees with the lower invariant measure: infinite pools slower than phi fill up for ever.
 
-use super::dispatch::{self, Target};
-use super::drift::{Field, top_service};
+use super::dispatch::Target;
+use super::drift::Field;
 use super::linear::factor_pools;
 use crate::model::{Model, Move, StateSpace, Tiers, Top};
 
@@ -86,6 +86,11 @@ struct Chains<'m> {
     top: Vec<Option<usize>>,
 }
 
+/// Is `open` past the listed tiers? With a tier for every level, random routing never comes.
+fn reaches_fallback(model: &Model, open: usize) -> bool {
+    open >= model.policy.tiers.count().unwrap_or(usize::MAX)
+}
+
 /// Levels enough to hold all that is not a geometric tail.
 fn core_levels(model: &Model, open: usize) -> u32 {
     let listed = match &model.policy.tiers {
@@ -98,14 +103,14 @@ fn core_levels(model: &Model, open: usize) -> u32 {
 impl<'m> Chains<'m> {
     fn new(model: &'m Model, open: usize) -> Self {
         let core = core_levels(model, open);
-        let fallback = open >= model.policy.tiers.count().unwrap_or(usize::MAX);
+        let fallback = reaches_fallback(model, open);
         // Where no random routing feeds the upper levels, they are empty: the core is enough.
         let levels: Vec<u32> =
             model.pools.iter().map(|p| p.buffer.filter(|_| fallback).map_or(core, |b| b.max(1))).collect();
         let states = StateSpace::new(model, &levels, Top::Reflecting);
         let field = Field::new(model, &states, open);
         let mut top = vec![None; states.len()];
-        for (j, pool) in states.pools.iter().enumerate().filter(|(_, p)| p.top != Top::Buffer) {
+        for (j, pool) in states.pools.iter().enumerate().filter(|(_, p)| p.is_cut()) {
             top[pool.level(pool.levels)].fill(Some(j));
         }
         Self { model, states, field, top }
@@ -138,15 +143,9 @@ impl<'m> Chains<'m> {
             _ => 1.0,
         };
         let services = self.field.moves.iter().map(|m| Move { rate: m.rate * factor(m.from), ..*m });
-        let arrivals =
-            self.field.dispatch.arcs.iter().map(|a| Move { from: a.from, to: a.to, rate: rate * a.share });
-        let mut q = vec![0.0; self.states.len()];
-        if let Some(pools) = factor_pools(&self.states, &self.field.closed, 0.0, services.chain(arrivals)) {
-            for (j, (pool, states)) in pools.iter().zip(&self.states.pools).enumerate() {
-                if !slow(j) {
-                    pool.stationary(states.share, &mut q);
-                }
-            }
+        let mut q = at_rest(&self.states, &self.field, services, rate);
+        for (_, states) in self.states.pools.iter().enumerate().filter(|(j, _)| slow(*j)) {
+            q[states.range()].fill(0.0);
         }
         q
     }
@@ -175,7 +174,7 @@ impl<'m> Chains<'m> {
 /// The occupancy of the pools that do not escape, over enough levels to hold it, in the balance found.
 /// `model` is the model without the escaped pools.
 pub(super) fn occupancy(model: &Model, balance: &Balance) -> (StateSpace, Vec<f64>) {
-    let fallback = balance.open >= model.policy.tiers.count().unwrap_or(usize::MAX);
+    let fallback = reaches_fallback(model, balance.open);
     let core = core_levels(model, balance.open);
     let levels: Vec<u32> = model
         .pools
@@ -192,15 +191,17 @@ pub(super) fn occupancy(model: &Model, balance: &Balance) -> (StateSpace, Vec<f6
         })
         .collect();
     let states = StateSpace::new(model, &levels, Top::Reflecting);
-    let field = Field::with_tops(model, &states, balance.open, &top_service(&states), 0.0);
-    let arrivals =
-        field.dispatch.arcs.iter().map(|a| Move { from: a.from, to: a.to, rate: balance.rate * a.share });
+    let field = Field::new(model, &states, balance.open);
+    let q = at_rest(&states, &field, field.moves.iter().copied(), balance.rate);
+    (states, q)
+}
+
+/// Each pool's law at rest under these services when receiving servers get jobs at `rate`.
+fn at_rest(states: &StateSpace, field: &Field, services: impl Iterator<Item = Move>, rate: f64) -> Vec<f64> {
+    let arrivals = field.dispatch.arcs.iter().map(|a| Move { from: a.from, to: a.to, rate: rate * a.share });
     let mut q = vec![0.0; states.len()];
-    if let Some(pools) =
-        factor_pools(&states, &field.closed, 0.0, field.moves.iter().copied().chain(arrivals))
-    {
+    if let Some(pools) = factor_pools(states, &field.closed, 0.0, services.chain(arrivals)) {
         pools.iter().zip(&states.pools).for_each(|(pool, s)| pool.stationary(s.share, &mut q));
     }
-    debug_assert!(dispatch::tier_count(model, &states) >= balance.open || q.is_empty());
-    (states, q)
+    q
 }

@@ -163,6 +163,11 @@ impl Dispatch {
         }
     }
 
+    /// The rate at which services move servers into closed tier `tier`.
+    pub fn absorbed(&self, tier: usize, q: &[f64]) -> f64 {
+        self.closed[tier].iter().map(|&(s, rate)| rate * q[s]).sum()
+    }
+
     /// The rate at which arrivals pass the closed tiers.
     pub fn reach(&self, q: &[f64]) -> f64 {
         self.arrival_rate + self.reach_change(q)

@@ -79,7 +79,7 @@ impl Field {
     pub fn with_tops(model: &Model, states: &StateSpace, open: usize, top: &[f64], escaped: f64) -> Self {
         let mut service = states.service_moves();
         let mut factor = vec![1.0; states.len()];
-        for (pool, &f) in states.pools.iter().zip(top).filter(|(p, _)| p.top != Top::Buffer) {
+        for (pool, &f) in states.pools.iter().zip(top).filter(|(p, _)| p.is_cut()) {
             factor[pool.level(pool.levels)].fill(f);
         }
         service.iter_mut().for_each(|m| m.rate *= factor[m.from]);
@@ -95,6 +95,11 @@ impl Field {
             );
         }
         Self { open, moves, dispatch, composition: Composition::Mass, closed, inflow }
+    }
+
+    /// The fastest rate that is not that of a composition: arrivals and services.
+    pub fn rate_scale(&self) -> f64 {
+        self.moves.iter().map(|m| m.rate).fold(0.0, f64::max) + self.dispatch.arrival_rate
     }
 
     /// The rate at which services move servers into the open tier; 0 if no tier is open.

@@ -4,7 +4,7 @@
 use super::dispatch::{self, Target};
 use super::drift::{Drift, Field, Scratch};
 use super::linear::Factor;
-use super::step::{StepCounts, Tolerance};
+use super::step::{StepCounts, Stretch, Tolerance};
 use super::{explicit, rosenbrock};
 use crate::model::{LevelSet, Model, PhaseType, Policy, Pool, StateSpace, Top};
 use nalgebra::{DMatrix, DVector};
@@ -284,7 +284,8 @@ fn rodas_has_order_four_and_the_explicit_method_agrees() {
         let field = Field::new(&model, &states, 0);
         let mut counts = StepCounts::default();
         let tight = Tolerance::new(1e-14, start.len());
-        let leg = explicit::integrate(&field, 0.0, &start, END, 0.0, tight, &mut counts, &mut |_, _| false);
+        let stretch = |tolerance| Stretch { t: 0.0, q: &start, end: END, first_step: 0.0, tolerance };
+        let leg = explicit::integrate(&field, stretch(tight), &mut counts, &mut |_, _| false);
         let with_steps = |n: u32| {
             let (mut q, mut counts, mut scratch) = (start.clone(), StepCounts::default(), Scratch::default());
             for _ in 0..n {
@@ -299,17 +300,8 @@ fn rodas_has_order_four_and_the_explicit_method_agrees() {
             assert!((3.7..4.6).contains(&order), "{}: errors {errors:?}", policy.label());
         }
         let tolerance = Tolerance::new(1e-10, start.len());
-        let other = rosenbrock::integrate(
-            &field,
-            &states,
-            0.0,
-            &start,
-            END,
-            0.0,
-            tolerance,
-            &mut counts,
-            &mut |_, _| false,
-        );
+        let other =
+            rosenbrock::integrate(&field, &states, stretch(tolerance), &mut counts, &mut |_, _| false);
         for (a, b) in other.q.iter().zip(&leg.q) {
             assert!((a - b).abs() < 1e-10, "{}: {a} against {b}", policy.label());
         }

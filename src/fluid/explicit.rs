@@ -5,7 +5,7 @@
 //! here means "switch method". It keeps every accepted step, so callers integrate in short legs.
 
 use super::drift::{Drift, Scratch};
-use super::step::{Leg, StepCounts, Stop, Tolerance};
+use super::step::{Leg, StepCounts, Stop, Stretch};
 use nalgebra::DVector;
 use ode_solvers::dop_shared::{IntegrationError, OutputType, System};
 use ode_solvers::dopri5::Dopri5;
@@ -29,19 +29,14 @@ impl<D: Drift> System<f64, DVector<f64>> for Watched<'_, D> {
     }
 }
 
-/// Integrates `drift` from q at time t to `end`, or until `watch` says stop after an accepted step.
-/// A first step of 0 is chosen from the drift.
-#[allow(clippy::too_many_arguments)]
+/// Integrates `drift` over a stretch, or until `watch` says stop after an accepted step.
 pub(super) fn integrate<D: Drift>(
     drift: &D,
-    t: f64,
-    q: &[f64],
-    end: f64,
-    first_step: f64,
-    tolerance: Tolerance,
+    stretch: Stretch<'_>,
     counts: &mut StepCounts,
     watch: &mut dyn FnMut(f64, &[f64]) -> bool,
 ) -> Leg {
+    let Stretch { t, q, end, first_step, tolerance } = stretch;
     const MOST_STEPS: u32 = 2_000_000;
     const STIFF_AFTER: u32 = 100;
     let (safety, beta, least, most) = (0.9, 0.04, 0.2, 10.0);

@@ -11,10 +11,9 @@ use super::balance;
 use super::drift::Field;
 use super::escape;
 use super::flows::{self, Flows, PoolFlows};
-
 use super::newton::{Rest, relax_and_solve, residual};
 use super::stability;
-use crate::model::{Measures, Model, Policy, StateSpace, Tier, Tiers, Top};
+use crate::model::{Measures, Model, Policy, StateSpace, Tier, Tiers};
 use serde::Serialize;
 
 /// How the fixed point was found.
@@ -176,13 +175,13 @@ fn full_mass(settled: &Model, rest: &Rest) -> f64 {
     if !settled.policy.fallback.skip_full {
         return 0.0;
     }
-    let full = rest.states.pools.iter().filter(|p| p.top == Top::Buffer);
+    let full = rest.states.pools.iter().filter(|p| !p.is_cut());
     full.map(|p| rest.q[p.level(p.levels)].iter().sum::<f64>()).sum()
 }
 
 /// The largest mass at the end of a cut pool.
 fn top_tail(states: &StateSpace, q: &[f64]) -> f64 {
-    let cut = states.pools.iter().filter(|p| p.top != Top::Buffer);
+    let cut = states.pools.iter().filter(|p| p.is_cut());
     cut.map(|p| q[p.level(p.levels)].iter().sum::<f64>()).fold(0.0, f64::max)
 }
 

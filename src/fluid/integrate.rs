@@ -7,11 +7,11 @@
 //! that has just opened, mass is too small to divide by: for a moment the split over its states is
 //! the quasi-steady one, then an L-stable method carries the fast relaxation of the composition.
 
-use super::dispatch::{self};
+use super::dispatch;
 use super::drift::{Composition, Drift, Field, Scratch};
 use super::flows::{self, Flows};
 use super::path::{Event, EventKind, Path, Plan, Snapshot, State};
-use super::step::{Leg, StepCounts, Stop, Tolerance};
+use super::step::{Leg, StepCounts, Stop, Stretch, Tolerance};
 use super::{FluidError, explicit, rosenbrock};
 use crate::model::{Model, StateSpace, Top};
 
@@ -56,7 +56,7 @@ pub(super) struct Motion<'m> {
     sinking: bool,
     step: f64,
     events: Vec<Event>,
-    pub counts: StepCounts,
+    counts: StepCounts,
     sliding: f64,
     clipped: f64,
     mass_defect: f64,
@@ -102,10 +102,9 @@ impl<'m> Motion<'m> {
         Field::beside(self.model, &self.state.states, open, self.escaped)
     }
 
-    /// The fastest rate that is not that of a composition: arrivals and services.
+    /// [`Field::rate_scale`], never zero.
     pub fn rate_scale(&self) -> f64 {
-        let service = self.field.moves.iter().map(|m| m.rate).fold(0.0, f64::max);
-        (service + self.model.arrival_rate).max(f64::MIN_POSITIVE)
+        self.field.rate_scale().max(f64::MIN_POSITIVE)
     }
 
     /// Finds the mode at the present occupancy: the first tier with mass, unless an emptier one before
@@ -146,7 +145,7 @@ impl<'m> Motion<'m> {
     fn enter(&mut self, open: usize, opening: bool) {
         self.state.open = open;
         self.field = self.field_in(open);
-        self.stiff = self.relaxing;
+        self.stiff = false;
         self.sinking = false;
         self.step = 0.0;
         self.opening_until = None;
@@ -176,7 +175,6 @@ impl<'m> Motion<'m> {
 
     /// Uses the implicit method from now on, whatever the step: for relaxing, where accuracy is no aim.
     pub fn prefer_implicit(&mut self) {
-        self.stiff = true;
         self.relaxing = true;
     }
 
@@ -248,6 +246,7 @@ impl<'m> Motion<'m> {
     /// One leg; `watched` says whether events end it.
     fn run(&mut self, t: f64, q: &[f64], end: f64, step: f64, implicit: bool, watched: bool) -> Leg {
         let tolerance = Tolerance::new(self.tolerance, q.len());
+        let stretch = Stretch { t, q, end, first_step: step, tolerance };
         let Self { field, state, counts, .. } = self;
         let opening = field.composition == Composition::Inflow;
         let states = &state.states;
@@ -257,9 +256,9 @@ impl<'m> Motion<'m> {
                     || !opening && (runs_empty(field, q) || overflowing(field, q).is_some()))
         };
         if implicit {
-            rosenbrock::integrate(field, states, t, q, end, step, tolerance, counts, &mut watch)
+            rosenbrock::integrate(field, states, stretch, counts, &mut watch)
         } else {
-            explicit::integrate(field, t, q, end, step, tolerance, counts, &mut watch)
+            explicit::integrate(field, stretch, counts, &mut watch)
         }
     }
 
@@ -360,7 +359,7 @@ impl<'m> Motion<'m> {
         let levels: Vec<u32> = old
             .pools
             .iter()
-            .map(|p| if top_mass(p, filled) > GROW_AT { p.levels + 4 + p.levels / 2 } else { p.levels })
+            .map(|p| if top_mass(p, filled) > GROW_AT { p.more_levels() } else { p.levels })
             .collect();
         let cut = old.pools.iter().map(|p| p.top).find(|t| *t != Top::Buffer).unwrap_or(Top::Reflecting);
         let states = StateSpace::new(self.model, &levels, cut);
@@ -426,7 +425,7 @@ fn trim(mut tails: Vec<f64>) -> Vec<f64> {
 fn top_mass(pool: &crate::model::PoolStates, q: &[f64]) -> f64 {
     // An absorbing top may hold any mass: what counts is the level below it.
     let top = if pool.top == Top::Absorbing { pool.levels - 1 } else { pool.levels };
-    if pool.top == Top::Buffer { 0.0 } else { q[pool.level(top)].iter().sum() }
+    if !pool.is_cut() { 0.0 } else { q[pool.level(top)].iter().sum() }
 }
 
 fn needs_levels(states: &StateSpace, q: &[f64]) -> bool {
@@ -441,15 +440,14 @@ fn runs_empty(field: &Field, q: &[f64]) -> bool {
 
 /// The servers that come to closed tier `tier`, less the stream that reaches it.
 fn surplus(field: &Field, q: &[f64], tier: usize) -> f64 {
-    let into = |i: usize| field.dispatch.closed[i].iter().map(|&(s, rate)| rate * q[s]).sum::<f64>();
-    (0..=tier).map(into).sum::<f64>() - field.dispatch.arrival_rate
+    (0..=tier).map(|i| field.dispatch.absorbed(i, q)).sum::<f64>() - field.dispatch.arrival_rate
 }
 
 /// The first closed tier that gains servers faster than arrivals can take them.
 fn overflowing(field: &Field, q: &[f64]) -> Option<usize> {
     let mut sum = 0.0;
-    field.dispatch.closed.iter().position(|moves| {
-        sum += moves.iter().map(|&(s, rate)| rate * q[s]).sum::<f64>();
+    (0..field.dispatch.closed.len()).find(|&i| {
+        sum += field.dispatch.absorbed(i, q);
         sum > field.dispatch.arrival_rate
     })
 }

@@ -59,7 +59,11 @@ pub(super) fn relax_and_solve(model: &Model, escaped: f64) -> Result<Rest, Fluid
 pub(super) fn residual(field: &Field, q: &[f64]) -> f64 {
     let mut dq = vec![0.0; q.len()];
     field.eval(q, &mut dq, &mut Scratch::default());
-    dq.iter().fold(0.0, |a, x| a.max(x.abs()))
+    largest(&dq)
+}
+
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |a, x| a.max(x.abs()))
 }
 
 /// Newton's method; the zero and the number of steps, or `None` if it does not settle inside the domain.
@@ -75,13 +79,13 @@ fn newton(
     let field = Field::beside(model, states, open, escaped);
     let mut q = start.to_vec();
     let mut dq = vec![0.0; q.len()];
-    let scale = field.dispatch.arrival_rate + field.moves.iter().map(|m| m.rate).fold(0.0, f64::max);
+    let scale = field.rate_scale();
     let mut last = f64::INFINITY;
     for i in 0..MOST_STEPS {
         if !precise::drift(&field, &q, &mut dq) {
             return None;
         }
-        let size = dq.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+        let size = largest(&dq);
         // At rounding level the residual stops falling by halves.
         if size < 1e-13 * scale && size > 0.5 * last || size == 0.0 {
             let worst = flows::clip(states, &mut q);
@@ -122,7 +126,7 @@ fn with_enough_levels(
         if truncation <= BRACKET || states.max_level() > MOST_LEVELS {
             break;
         }
-        let levels: Vec<u32> = states.pools.iter().map(|p| p.levels + 4 + p.levels / 2).collect();
+        let levels: Vec<u32> = states.pools.iter().map(|p| p.more_levels()).collect();
         let larger = StateSpace::new(model, &levels, Top::Reflecting);
         let start = transfer(&states, &larger, &q);
         match newton(model, &larger, open, &start, escaped) {
@@ -147,11 +151,11 @@ fn with_enough_levels(
 /// instead. `None` if the rate at the top is not below some pool's service rate.
 fn bracket(model: &Model, states: &StateSpace, q: &[f64], open: usize, escaped: f64) -> Option<f64> {
     const MARGIN: f64 = 1.01;
-    if states.pools.iter().all(|p| p.top == Top::Buffer) {
+    if states.pools.iter().all(|p| !p.is_cut()) {
         return Some(0.0);
     }
     let lower = Field::beside(model, states, open, escaped);
-    let cut = states.pools.iter().filter(|p| p.top != Top::Buffer);
+    let cut = states.pools.iter().filter(|p| p.is_cut());
     let lowest_top = cut.map(|p| p.levels as usize).min().unwrap_or(0);
     let mut tails = Vec::new();
     lower.dispatch.level_tails(q, escaped, &mut tails);
@@ -160,7 +164,7 @@ fn bracket(model: &Model, states: &StateSpace, q: &[f64], open: usize, escaped: 
     let chance = f64::from(d) * tails[lowest_top].powi(i32::try_from(d - 1).unwrap_or(i32::MAX));
     let largest_rate = MARGIN * lower.dispatch.reach(q).max(0.0) * chance;
     let mut tops = top_service(states);
-    for (j, pool) in states.pools.iter().enumerate().filter(|(_, p)| p.top != Top::Buffer) {
+    for (j, pool) in states.pools.iter().enumerate().filter(|(_, p)| p.is_cut()) {
         // The slowest phase bounds how fast a long queue can drain.
         let phases = (0..pool.phases()).map(|m| pool.law.rate(m));
         let slowest = phases.fold(model.pools[j].service_rate(), f64::min);
@@ -180,6 +184,6 @@ fn bracket(model: &Model, states: &StateSpace, q: &[f64], open: usize, escaped: 
     if !Factor::new(states, &linearisation, 0.0)?.solve(&mut gap) {
         return None;
     }
-    let of_pool = |j: usize| states.tails(j, &gap).iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+    let of_pool = |j: usize| largest(&states.tails(j, &gap));
     Some((0..states.pools.len()).map(of_pool).fold(0.0, f64::max))
 }

@@ -6,7 +6,7 @@
 
 use super::drift::{Drift, Field, Scratch};
 use super::linear::Factor;
-use super::step::{Leg, StepCounts, Stop, Tolerance};
+use super::step::{Leg, StepCounts, Stop, Stretch};
 use crate::model::StateSpace;
 
 const GAMMA: f64 = 0.25;
@@ -77,19 +77,15 @@ fn add_weighted(out: &mut [f64], weights: &[f64], stages: &[Vec<f64>], factor: f
     }
 }
 
-/// Integrates `field` from q at time t to `end`, or until `watch` says stop after an accepted step.
-#[allow(clippy::too_many_arguments)]
+/// Integrates `field` over a stretch, or until `watch` says stop after an accepted step.
 pub(super) fn integrate(
     field: &Field,
     states: &StateSpace,
-    t: f64,
-    q: &[f64],
-    end: f64,
-    first_step: f64,
-    tolerance: Tolerance,
+    stretch: Stretch<'_>,
     counts: &mut StepCounts,
     watch: &mut dyn FnMut(f64, &[f64]) -> bool,
 ) -> Leg {
+    let Stretch { t, q, end, first_step, tolerance } = stretch;
     const MOST_STEPS: u32 = 200_000;
     let mut scratch = Scratch::default();
     let mut leg =

@@ -13,6 +13,17 @@ pub(super) enum Stop {
     Stuck,
 }
 
+/// What one leg of integration goes over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch<'q> {
+    pub t: f64,
+    pub q: &'q [f64],
+    pub end: f64,
+    /// First step to try; 0 leaves it to the method.
+    pub first_step: f64,
+    pub tolerance: Tolerance,
+}
+
 /// One leg of integration: where it ended, and the last accepted state before that.
 #[derive(Debug, Clone)]
 pub(super) struct Leg {

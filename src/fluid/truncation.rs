@@ -17,12 +17,9 @@ pub fn bracketed(model: &Model, plan: &Plan) -> Result<(Path, f64), FluidError> 
     let lower = integrate(model, &Plan { cut: Top::Reflecting, ..plan.clone() })?;
     let states = &lower.end.states;
     let reaches_top = |s: &Snapshot| {
-        s.tails
-            .iter()
-            .zip(&states.pools)
-            .any(|(x, pool)| pool.top != Top::Buffer && x.len() >= pool.levels as usize)
+        s.tails.iter().zip(&states.pools).any(|(x, pool)| pool.is_cut() && x.len() >= pool.levels as usize)
     };
-    if states.pools.iter().all(|p| p.top == Top::Buffer) || !lower.snapshots.iter().any(reaches_top) {
+    if states.pools.iter().all(|p| !p.is_cut()) || !lower.snapshots.iter().any(reaches_top) {
         // No mass ever came to a top: cutting there changed nothing.
         return Ok((lower, 0.0));
     }

@@ -88,6 +88,18 @@ impl PoolStates {
         self.offset..self.offset + self.len()
     }
 
+    /// The number of levels to go on with when those represented are too few.
+    #[must_use]
+    pub fn more_levels(&self) -> u32 {
+        self.levels + 4 + self.levels / 2
+    }
+
+    /// Whether the pool was cut short of its buffer's end.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.top != Top::Buffer
+    }
+
     /// Whether an arrival moves a server that holds `level` jobs.
     #[must_use]
     pub fn has_room(&self, level: u32) -> bool {

@@ -29,7 +29,8 @@ pub enum FileError {
     },
 }
 
-fn folder_of(path: &Path) -> PathBuf {
+/// The folder that a path names a file in; a bare file name is in the current one.
+pub(super) fn folder_of(path: &Path) -> PathBuf {
     path.parent().filter(|f| !f.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
@@ -62,10 +63,15 @@ fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
     if !fs::metadata(&folder).is_ok_and(|m| m.is_dir()) {
         return Err(FileError::NoFolder { path: path.to_owned(), folder });
     }
+    temporary_in(&folder, ".result-", "").map_err(|source| FileError::Write { path: path.to_owned(), source })
+}
+
+/// A file in `folder` that is removed again unless it is renamed.
+pub(super) fn temporary_in(folder: &Path, prefix: &str, suffix: &str) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".result-");
+    builder.prefix(prefix).suffix(suffix);
     // Temporary files are private by default; a result gets the rights any new file gets.
     #[cfg(unix)]
     builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
-    builder.tempfile_in(folder).map_err(|source| FileError::Write { path: path.to_owned(), source })
+    builder.tempfile_in(folder)
 }

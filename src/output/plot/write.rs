@@ -1,7 +1,5 @@
 //! Writing a figure: the format by the suffix, the file whole or not at all.
 
-#[cfg(unix)]
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +10,7 @@ use super::font::Fonts;
 use super::layout::layout;
 use super::markup::Rich;
 use super::{png, svg};
+use crate::output::file;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
@@ -78,21 +77,12 @@ fn folder_of(path: &Path) -> Result<PathBuf, PlotError> {
     if path.is_dir() {
         return Err(PlotError::IsFolder { path: path.to_owned() });
     }
-    // A bare file name has the empty path as its parent.
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
+    let folder = file::folder_of(path);
     if folder.is_dir() { Ok(folder) } else { Err(PlotError::NoFolder { path: path.to_owned(), folder }) }
 }
 
 /// A file beside the one to be written; it is removed again unless it is renamed.
 fn temporary(format: Format, folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let suffix = if format == Format::Svg { ".svg" } else { ".png" };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".figure-").suffix(suffix);
-    // Temporary files are private by default; a figure gets the rights any new file gets.
-    #[cfg(unix)]
-    builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
-    builder.tempfile_in(folder)
+    file::temporary_in(folder, ".figure-", suffix)
 }
