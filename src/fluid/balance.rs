@@ -12,7 +12,7 @@
 use super::dispatch::Target;
 use super::drift::Field;
 use super::linear::factor_pools;
-use crate::model::{Model, Move, StateSpace, Tiers, Top};
+use crate::model::{Model, Move, Pool, StateSpace, Tiers, Top};
 
 /// Where the balance holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,32 +38,44 @@ pub(super) fn find(model: &Model) -> Option<Balance> {
         return Some(Balance { open: 0, rate: 0.0, escaped: vec![None; model.pools.len()] })
             .filter(|_| model.policy.tiers.count() != Some(0) || model.policy.fallback.d == 1);
     }
+    // A load within rounding of critical is critical.
+    #[allow(clippy::cast_precision_loss)]
+    let rounding = f64::EPSILON * (4 + model.pools.len()) as f64;
+    let overloads = |most: f64| lambda > most * (1.0 + rounding);
     let tiers = match &model.policy.tiers {
         Tiers::List(tiers) => tiers.len(),
-        Tiers::EveryLevel if lambda < model.capacity() => 1,
+        Tiers::EveryLevel if !overloads(model.capacity()) => 1,
         Tiers::EveryLevel => match model.pools.iter().map(|p| p.buffer).collect::<Option<Vec<u32>>>() {
             Some(buffers) => buffers.into_iter().max().unwrap_or(0) as usize,
             None => return Some(every_level_overflows(model)),
         },
     };
     // Join the shortest queue with finite buffers in overload: all servers are full.
-    let first =
-        if matches!(model.policy.tiers, Tiers::EveryLevel) && lambda >= model.capacity() { tiers } else { 0 };
-    for open in first..tiers {
-        if lambda < Chains::new(model, open + 1).balance(0.0)
-            || matches!(model.policy.tiers, Tiers::EveryLevel)
-        {
-            let rate = Chains::new(model, open).root(lambda);
-            return Some(Balance { open, rate, escaped: vec![None; model.pools.len()] });
+    let full = matches!(model.policy.tiers, Tiers::EveryLevel) && overloads(model.capacity());
+    let proper = |open, rate| Some(Balance { open, rate, escaped: vec![None; model.pools.len()] });
+    for open in if full { tiers } else { 0 }..tiers {
+        let most = Chains::new(model, open + 1).balance(0.0);
+        if lambda < most * (1.0 - rounding) {
+            return proper(open, Chains::new(model, open).root(lambda));
         }
+        if !overloads(most) {
+            // Critical: the tier runs empty in the limit, and nothing passes it.
+            return proper(open + 1, 0.0);
+        }
+    }
+    if full {
+        return proper(tiers, 0.0);
     }
     let geometric = model.pools.iter().all(|p| p.buffer.is_some() || p.law.phases() == 1);
     if model.policy.fallback.d > 1 || !geometric {
         return None;
     }
     let rate = Chains::new(model, tiers).root(lambda);
-    let slow = |p: &crate::model::Pool| p.buffer.is_none() && p.service_rate() <= rate;
-    let growth = |p: &crate::model::Pool| slow(p).then(|| rate - p.service_rate());
+    let slow = |p: &Pool| p.buffer.is_none() && p.service_rate() <= rate * (1.0 + rounding);
+    let growth = |p: &Pool| {
+        let surplus = rate - p.service_rate();
+        slow(p).then_some(if surplus > rate * rounding { surplus } else { 0.0 })
+    };
     Some(Balance { open: tiers, rate, escaped: model.pools.iter().map(growth).collect() })
 }
 

@@ -204,6 +204,18 @@ impl Linearisation<'_> {
         self.field.dispatch.groups()
     }
 
+    /// Mass of state s.
+    pub fn occupancy(&self, s: usize) -> f64 {
+        self.q[s]
+    }
+
+    /// Where the fallback samples d >= 2 servers: the derivatives of the rate at one level by the stream
+    /// that reaches the fallback, by the tail at that level, and by the tail one level up.
+    pub fn rate_partials(&self, level: usize) -> (f64, f64, f64) {
+        let (h, hx, hy) = self.partials[level];
+        (h, self.reach * hx, self.reach * hy)
+    }
+
     /// The moves of the frozen part.
     pub fn frozen(&self) -> impl Iterator<Item = Move> + '_ {
         let arcs: &[dispatch::Arc] =

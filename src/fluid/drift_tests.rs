@@ -2,8 +2,8 @@
 //! integrators right? Deterministic: proptest draws the same number of cases on every run.
 
 use super::dispatch::{self, Target};
-use super::drift::{Drift, Field, Scratch};
-use super::linear::Factor;
+use super::drift::{Drift, Field, Linearisation, Scratch};
+use super::linear::{Factor, Leveled, LowRank};
 use super::step::{StepCounts, Stretch, Tolerance};
 use super::{explicit, rosenbrock};
 use crate::model::{LevelSet, Model, PhaseType, Policy, Pool, StateSpace, Top};
@@ -151,6 +151,16 @@ fn largest(v: &[f64]) -> f64 {
     v.iter().fold(0.0, |a, x| a.max(x.abs()))
 }
 
+/// The largest column sum of |J|.
+fn norm(linearisation: &Linearisation<'_>, n: usize) -> f64 {
+    let column = |s: usize| {
+        let mut unit = vec![0.0; n];
+        unit[s] = 1.0;
+        linearisation.apply(&unit).iter().map(|x| x.abs()).sum::<f64>()
+    };
+    (0..n).map(column).fold(0.0, f64::max)
+}
+
 /// (gamma I - J) x - r.
 fn defect(field: &Field, q: &[f64], gamma: f64, x: &[f64], r: &[f64]) -> Vec<f64> {
     let image = field.linearise(q).unwrap().apply(x);
@@ -217,34 +227,37 @@ proptest! {
 
     #[test]
     fn the_factorisation_solves(case in case(), exponent in -3.0..3.0f64) {
+        const BACKWARD: f64 = 1e-13;
         for field in case.modes() {
             let q = case.occupancy(&field);
             let linearisation = field.linearise(&q).unwrap();
             // Where servers never come back from an absorbing top, the frozen part has no inverse.
             let absorbing = case.states.pools.iter().any(|p| p.top == Top::Absorbing);
-            // Blocks of several phases are not yet anchored at the fullest level: without gamma they may
-            // lose half of their digits. No command solves such a system: service is exponential there.
-            let blocks = case.states.pools.iter().any(|p| p.phases() > 1);
-            let gammas = if absorbing || blocks { vec![10f64.powf(exponent)] } else { vec![10f64.powf(exponent), 0.0] };
-            for gamma in gammas {
-                let r = case.direction(&field, gamma == 0.0);
-                let factor = Factor::new(&case.states, &linearisation, gamma);
-                prop_assert!(factor.is_some(), "mode {}, gamma {gamma}: no factorisation", field.open);
+            let gammas = if absorbing { vec![10f64.powf(exponent)] } else { vec![10f64.powf(exponent), 0.0] };
+            let grouped = linearisation.groups() > 1;
+            for (gamma, leveled) in gammas.into_iter().flat_map(|g| [(g, false), (g, true)]) {
+                if leveled && !grouped {
+                    continue;
+                }
+                let r = case.direction(&field, true);
+                let factor = if leveled {
+                    Leveled::new(&case.states, &linearisation, gamma).map(Factor::Leveled)
+                } else {
+                    LowRank::new(&case.states, &linearisation, gamma).map(Factor::LowRank)
+                };
                 let mut x = r.clone();
-                if !factor.unwrap().solve(&mut x) || largest(&x) > 1e8 * largest(&r) {
+                if !factor.is_some_and(|f| f.solve(&mut x)) || largest(&x) > 1e8 * largest(&r) {
                     let condition = case.condition(&field, &q);
                     prop_assert!(gamma == 0.0 && condition < 1e-7,
-                        "mode {}, gamma {gamma}: called singular, but {condition:e}", field.open);
+                        "mode {}, gamma {gamma}, leveled {leveled}: called singular, but {condition:e}", field.open);
                     // Singular indeed: some modes conserve a sum of jobs.
                     continue;
                 }
-                // Relative to the right-hand side, or, for the rare nearly singular matrix, to what was
-                // added up in it: 1e-12 of the matrix's norm, some tens of the largest rate here, times x.
-                let norm = gamma + field.moves.iter().map(|m| m.rate).fold(case.model.arrival_rate, f64::max);
-                let scale = largest(&r).max(1e-3 * norm * largest(&x));
+                // The backward error: relative to what was added up in the residual.
                 let wrong = largest(&defect(&field, &q, gamma, &x, &r));
-                prop_assert!(wrong <= 1e-9 * scale,
-                    "mode {}, gamma {gamma}: residual {wrong:e} at |r| = {:e}, |x| = {:e}",
+                let scale = largest(&r) + (gamma + norm(&linearisation, q.len())) * largest(&x);
+                prop_assert!(wrong <= BACKWARD * scale,
+                    "mode {}, gamma {gamma}, leveled {leveled}: residual {wrong:e} at |r| = {:e}, |x| = {:e}",
                     field.open, largest(&r), largest(&x));
                 for pool in case.states.pools.iter().filter(|_| gamma == 0.0) {
                     let sum: f64 = x[pool.range()].iter().sum();

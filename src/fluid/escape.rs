@@ -11,52 +11,118 @@
 
 use crate::model::Model;
 
-/// The growth per server of each pool that fills up for ever, when jobs reach the fallback at rate
-/// `stream` and a fraction `passed_over` of all servers is full and passed over.
-pub(super) fn escaping(model: &Model, stream: f64, passed_over: f64) -> Vec<Option<f64>> {
+/// A speed this small against the rates it is a difference of is zero: the load is critical.
+const CRITICAL: f64 = 1e-14;
+
+/// Pools that rise together.
+struct Cluster {
+    pools: Vec<usize>,
+    mass: f64,
+    capacity: f64,
+}
+
+/// Jobs that a server of the cluster gets per unit of time beyond those it serves, when a mass `above`
+/// holds longer queues; zero if it is rounding.
+fn speed(cluster: &Cluster, above: f64, stream: f64, d: f64) -> f64 {
+    let gets = stream * ((above + cluster.mass).powf(d) - above.powf(d));
+    let surplus = gets - cluster.capacity;
+    if surplus.abs() <= CRITICAL * (gets + cluster.capacity) { 0.0 } else { surplus / cluster.mass }
+}
+
+/// The clusters that the pools of `members` form if none of them has an end, slowest first, with their
+/// speeds.
+fn clusters(model: &Model, members: &[usize], stream: f64, passed_over: f64) -> Vec<(Cluster, f64)> {
     let d = f64::from(model.policy.fallback.d);
-    let mut order: Vec<usize> = (0..model.pools.len()).filter(|&j| model.pools[j].buffer.is_none()).collect();
     let rate = |j: usize| model.pools[j].service_rate();
+    let mut order = members.to_vec();
     order.sort_by(|&a, &b| rate(a).total_cmp(&rate(b)));
-    struct Cluster {
-        pools: Vec<usize>,
-        mass: f64,
-        capacity: f64,
-    }
-    let mut clusters: Vec<Cluster> = Vec::new();
-    let speeds = |clusters: &[Cluster]| -> Vec<f64> {
-        let mut below = passed_over;
-        clusters
-            .iter()
-            .map(|c| {
-                let (from, to) = (below, below + c.mass);
-                below = to;
-                (stream * (to.powf(d) - from.powf(d)) - c.capacity) / c.mass
-            })
-            .collect()
-    };
+    // Each with the mass above it.
+    let mut clusters: Vec<(Cluster, f64)> = Vec::new();
     for j in order {
         let mass = model.pools[j].share;
-        clusters.push(Cluster { pools: vec![j], mass, capacity: mass * rate(j) });
-        while clusters.len() > 1 {
-            let v = speeds(&clusters);
-            if v[v.len() - 1] < v[v.len() - 2] {
-                break;
-            }
-            if let Some(last) = clusters.pop()
-                && let Some(above) = clusters.last_mut()
-            {
-                above.pools.extend(last.pools);
-                above.mass += last.mass;
-                above.capacity += last.capacity;
-            }
+        let above = clusters.last().map_or(passed_over, |(c, above)| above + c.mass);
+        let mut last = (Cluster { pools: vec![j], mass, capacity: mass * rate(j) }, above);
+        while let Some((c, above)) = clusters.last()
+            && speed(&last.0, last.1, stream, d) >= speed(c, *above, stream, d)
+            && let Some((mut merged, above)) = clusters.pop()
+        {
+            merged.pools.extend(last.0.pools);
+            merged.mass += last.0.mass;
+            merged.capacity += last.0.capacity;
+            last = (merged, above);
+        }
+        clusters.push(last);
+    }
+    let speeds = clusters.into_iter().map(|(c, above)| {
+        let v = speed(&c, above, stream, d);
+        (c, v)
+    });
+    speeds.collect()
+}
+
+/// The growth per server of each pool that fills up for ever, when jobs reach the fallback at rate
+/// `stream` and a fraction `passed_over` of all servers is full and passed over. A pool at exactly its
+/// capacity fills up too, but slower than linearly: its growth is 0.
+pub(super) fn escaping(model: &Model, stream: f64, passed_over: f64) -> Vec<Option<f64>> {
+    let infinite: Vec<usize> = (0..model.pools.len()).filter(|&j| model.pools[j].buffer.is_none()).collect();
+    let mut growth = vec![None; model.pools.len()];
+    for (cluster, v) in clusters(model, &infinite, stream, passed_over) {
+        if v >= 0.0 {
+            cluster.pools.iter().for_each(|&j| growth[j] = Some(v));
         }
     }
-    let mut growth = vec![None; model.pools.len()];
-    for (cluster, v) in clusters.iter().zip(speeds(&clusters)).filter(|(_, v)| *v > 0.0) {
-        cluster.pools.iter().for_each(|&j| growth[j] = Some(v));
-    }
     growth
+}
+
+/// The most that can reach the fallback in overload: what would, if no full server lost a job. Then what
+/// the closed tiers absorb is what the settled servers serve less what the fallback sends them, and
+///
+/// ```text
+/// stream * (mass of the escaped pools)^d + capacity of the others = arrival rate
+/// ```
+pub(super) fn largest_stream(model: &Model) -> f64 {
+    let lambda = model.arrival_rate;
+    if model.policy.tiers.count() == Some(0) {
+        return lambda;
+    }
+    let d = f64::from(model.policy.fallback.d);
+    let needed = |stream: f64| {
+        let growth = escaping(model, stream, 0.0);
+        let pools = || model.pools.iter().zip(&growth);
+        let escaped: f64 = pools().filter(|(_, g)| g.is_some()).map(|(p, _)| p.share).sum();
+        let settled = pools().filter(|(_, g)| g.is_none()).map(|(p, _)| p.share * p.service_rate());
+        stream * escaped.powf(d) + settled.sum::<f64>()
+    };
+    let (mut low, mut high) = (0.0, lambda);
+    for _ in 0..200 {
+        let middle = 0.5 * (low + high);
+        if needed(middle) < lambda { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// About where queues settle: for each pool, the level that most of its servers are near. Clusters rise
+/// as if without end until a buffer of theirs is full; then the rest goes on, or stays.
+pub(super) fn heights(model: &Model, stream: f64, passed_over: f64) -> Vec<u32> {
+    let mut heights = vec![0; model.pools.len()];
+    let mut members: Vec<usize> = (0..model.pools.len()).collect();
+    loop {
+        let mut full = Vec::new();
+        for (cluster, _) in clusters(model, &members, stream, passed_over).iter().filter(|(_, v)| *v > 0.0) {
+            let buffers = cluster.pools.iter().filter_map(|&j| model.pools[j].buffer);
+            let Some(height) = buffers.min() else { continue };
+            for &j in &cluster.pools {
+                heights[j] = height.max(heights[j]);
+                if model.pools[j].buffer == Some(height) {
+                    full.push(j);
+                }
+            }
+        }
+        if full.is_empty() {
+            return heights;
+        }
+        members.retain(|j| !full.contains(j));
+    }
 }
 
 #[cfg(test)]

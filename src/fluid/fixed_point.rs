@@ -11,9 +11,9 @@ use super::balance;
 use super::drift::Field;
 use super::escape;
 use super::flows::{self, Flows, PoolFlows};
-use super::newton::{Rest, relax_and_solve, residual};
+use super::newton::{Beside, Rest, relax_and_solve, residual};
 use super::stability;
-use crate::model::{Measures, Model, Policy, StateSpace, Tier, Tiers};
+use crate::model::{Measures, Model, Policy, Pool, StateSpace, Tier, Tiers};
 use serde::Serialize;
 
 /// How the fixed point was found.
@@ -94,48 +94,66 @@ pub fn fixed_point(model: &Model) -> Result<FixedPoint, FluidError> {
         };
         return Ok(describe(model, &settled, balance.escaped, rest, Method::Balance));
     }
-    // Pools escape slowest first, but how many depends on the stream that reaches the fallback, and
-    // that on the pools that settle: try more and more until what is left settles.
+    let (growth, rest) = settle(model)?;
+    Ok(describe(model, &without(model, &growth), growth, rest, Method::Newton))
+}
+
+/// Which pools fill up for ever under sampled queues, and where the others settle.
+///
+/// Pools escape slowest first. How many depends on the stream that reaches the fallback, and that, where
+/// tiers absorb or full servers lose a part of it, on the pools that settle: the number is bisected.
+fn settle(model: &Model) -> Result<(Vec<Option<f64>>, Rest), FluidError> {
+    let count = |growth: &[Option<f64>]| growth.iter().filter(|g| g.is_some()).count();
     let mut order: Vec<usize> = (0..model.pools.len()).filter(|&j| model.pools[j].buffer.is_none()).collect();
     order.sort_by(|&a, &b| model.pools[a].service_rate().total_cmp(&model.pools[b].service_rate()));
-    let count = |growth: &[Option<f64>]| growth.iter().filter(|g| g.is_some()).count();
-    let mut gone = count(&escape::escaping(model, least_stream(model), 0.0));
-    if order.len() == model.pools.len() && model.arrival_rate >= model.capacity() {
-        gone = gone.max(1);
-    }
-    while gone <= order.len() {
-        let mut escaped = vec![None; model.pools.len()];
-        order[..gone].iter().for_each(|&j| escaped[j] = Some(0.0));
-        let settled = without(model, &escaped);
-        let mass = escaped_mass(model, &escaped);
+    let mut low = count(&escape::escaping(model, least_stream(model), 0.0));
+    let mut high = if model.policy.fallback.skip_full {
+        order.len()
+    } else {
+        count(&escape::escaping(model, escape::largest_stream(model), 0.0)).max(low)
+    };
+    let mut gone = high;
+    loop {
+        let mut growth = vec![None; model.pools.len()];
+        order[..gone].iter().for_each(|&j| growth[j] = Some(0.0));
+        let settled = without(model, &growth);
+        let mass = escaped_mass(model, &growth);
+        let known = low == high;
+        let stream_guess = escape::largest_stream(model);
         let rest = if settled.pools.is_empty() {
-            Rest::nothing(&settled, 0)
+            Ok(Rest::nothing(&settled, 0))
         } else {
-            match relax_and_solve(&settled, mass) {
-                Ok(rest) => rest,
-                Err(FluidError::TooManyLevels { .. } | FluidError::NoFixedPoint { .. })
-                    if gone < order.len() =>
-                {
-                    gone += 1;
-                    continue;
+            relax_and_solve(&settled, &Beside { escaped: mass, stream: stream_guess, known })
+        };
+        let found = match rest {
+            Ok(rest) => {
+                let stream = if rest.q.is_empty() {
+                    model.arrival_rate
+                } else {
+                    Field::beside(&settled, &rest.states, rest.open, mass).dispatch.reach(&rest.q)
+                };
+                let now = escape::escaping(model, stream, full_mass(&settled, &rest));
+                let more = count(&now);
+                if more == gone {
+                    return Ok((now, rest));
                 }
-                Err(error) => return Err(error),
+                if known {
+                    // Critical pools: they neither settle nor grow at a rate.
+                    let growth = growth.iter().zip(&now).map(|(g, now)| g.map(|g| now.unwrap_or(g)));
+                    return Ok((growth.collect(), rest));
+                }
+                more > gone
             }
+            Err(FluidError::TooManyLevels { .. } | FluidError::NoFixedPoint { .. }) if !known => true,
+            Err(error) => return Err(error),
         };
-        let stream = if rest.q.is_empty() {
-            model.arrival_rate
+        if found {
+            low = (gone + 1).min(high)
         } else {
-            Field::beside(&settled, &rest.states, rest.open, mass).dispatch.reach(&rest.q)
-        };
-        let growth = escape::escaping(model, stream, full_mass(&settled, &rest));
-        match count(&growth) {
-            more if more > gone => gone = more,
-            // Critical pools: they neither settle nor grow at a rate.
-            fewer if fewer < gone => break,
-            _ => return Ok(describe(model, &settled, growth, rest, Method::Newton)),
+            high = gone.saturating_sub(1).max(low)
         }
+        gone = low.midpoint(high);
     }
-    Err(FluidError::NoFixedPoint { residual: f64::NAN })
 }
 
 /// The stream that reaches the fallback when all servers are busy and serve only into closed tiers:
@@ -147,7 +165,8 @@ fn least_stream(model: &Model) -> f64 {
     }
 }
 
-/// The model without the pools that escape; pools named by tiers are renumbered.
+/// The model without the pools that escape; pools named by tiers are renumbered. Under join the shortest
+/// queue the others are full by then, and are sent just what they serve.
 fn without(model: &Model, escaped: &[Option<f64>]) -> Model {
     let kept: Vec<usize> = (0..model.pools.len()).filter(|&j| escaped[j].is_none()).collect();
     let renumber = |pools: &Vec<usize>| {
@@ -159,11 +178,13 @@ fn without(model: &Model, escaped: &[Option<f64>]) -> Model {
             list.iter().map(|t| Tier { levels: t.levels, pools: t.pools.as_ref().map(renumber) }).collect(),
         ),
     };
-    Model {
-        pools: kept.iter().map(|&j| model.pools[j].clone()).collect(),
-        policy: Policy { tiers, ..model.policy.clone() },
-        ..model.clone()
+    let pools: Vec<Pool> = kept.iter().map(|&j| model.pools[j].clone()).collect();
+    let policy = Policy { tiers, ..model.policy.clone() };
+    let mut settled = Model { pools, policy, ..model.clone() };
+    if matches!(model.policy.tiers, Tiers::EveryLevel) && kept.len() < model.pools.len() {
+        settled.arrival_rate = settled.capacity();
     }
+    settled
 }
 
 fn escaped_mass(model: &Model, escaped: &[Option<f64>]) -> f64 {

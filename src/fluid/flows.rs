@@ -140,13 +140,25 @@ fn messages(model: &Model, flows: &Flows) -> f64 {
     }
 }
 
-/// The largest drift of the mass of any pool: zero but for rounding.
+/// The largest deviation of a pool's mass from its share.
 pub(super) fn mass_defect(states: &StateSpace, q: &[f64]) -> f64 {
     states
         .pools
         .iter()
         .map(|pool| (q[pool.range()].iter().sum::<f64>() - pool.share).abs())
         .fold(0.0, f64::max)
+}
+
+/// Makes each pool's mass its share again, by what its fullest state holds: a linear solver keeps sums to
+/// rounding only, and over many steps that adds up.
+pub(super) fn restore_mass(states: &StateSpace, q: &mut [f64]) {
+    for pool in &states.pools {
+        let part = &mut q[pool.range()];
+        let excess = part.iter().sum::<f64>() - pool.share;
+        if let Some(largest) = part.iter_mut().max_by(|a, b| a.total_cmp(b)) {
+            *largest -= excess;
+        }
+    }
 }
 
 /// Sets negative entries to zero and takes their mass from the fullest state of the same pool; returns

@@ -6,12 +6,19 @@
 
 use super::FluidError;
 use super::drift::{Drift, Field, Scratch, top_service};
+use super::escape;
 use super::flows;
 use super::integrate::{Motion, transfer};
 use super::linear::Factor;
 use super::path::Plan;
 use super::precise;
 use crate::model::{Initial, Model, StateSpace, Top};
+
+/// A tail of sampled queues falls doubly exponentially once it is below a half, but near criticality many
+/// levels are needed to come there.
+const MOST_LEVELS: u32 = 20_000;
+/// The same where it is not known whether the pools settle: one that needs more is taken to fill up.
+const MOST_TRIED_LEVELS: u32 = 250;
 
 /// The resting occupancy of the pools that do not grow.
 pub(super) struct Rest {
@@ -29,13 +36,27 @@ impl Rest {
     }
 }
 
-/// Relaxes from idle beside `escaped`, then Newton; more levels until the cut does not matter.
-pub(super) fn relax_and_solve(model: &Model, escaped: f64) -> Result<Rest, FluidError> {
+/// What the settling pools stand beside.
+pub(super) struct Beside {
+    /// Mass of servers that hold infinitely many jobs.
+    pub escaped: f64,
+    /// About how much reaches the fallback.
+    pub stream: f64,
+    /// Is it known that the pools settle?
+    pub known: bool,
+}
+
+/// Relaxes from near where the queues settle, then Newton; more levels until the cut does not matter.
+pub(super) fn relax_and_solve(model: &Model, beside: &Beside) -> Result<Rest, FluidError> {
     const ROUNDS: u32 = 60;
     const COARSE: f64 = 1e-3;
-    let plan = Plan { initial: Initial::Idle, times: Vec::new(), tolerance: COARSE, cut: Top::Reflecting };
+    let escaped = beside.escaped;
+    let heights = escape::heights(model, beside.stream, escaped);
+    let tails = model.pools.iter().zip(&heights).map(|(p, &h)| vec![p.share; h as usize]).collect();
+    let initial = Initial::Tails(tails);
+    let plan = Plan { initial, times: Vec::new(), tolerance: COARSE, cut: Top::Reflecting };
     let mut motion = Motion::start_beside(model, &plan, escaped)?;
-    motion.prefer_implicit();
+    motion.relax(if beside.known { MOST_LEVELS } else { MOST_TRIED_LEVELS });
     let mut span = 10.0 / motion.rate_scale();
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -118,8 +139,6 @@ fn with_enough_levels(
     escaped: f64,
 ) -> Result<Rest, FluidError> {
     const BRACKET: f64 = 1e-15;
-    // Levels that a tail of sampled queues never needs: it falls doubly exponentially.
-    const MOST_LEVELS: u32 = 2000;
     let mut truncation;
     loop {
         truncation = bracket(model, &states, &q, open, escaped).unwrap_or(f64::INFINITY);

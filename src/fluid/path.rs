@@ -70,9 +70,11 @@ pub struct Path {
     pub counts: StepCounts,
     /// Time spent sliding, with at least one tier closed.
     pub sliding: f64,
-    /// The most negative entry that a step produced and that was set to zero.
+    /// The most negative entry that a step produced and that was set to zero before the path went on.
     pub clipped: f64,
-    /// The largest deviation of a pool's mass from its share.
+    /// The most negative entry of any state along the path, between the steps as well.
+    pub lowest: f64,
+    /// The largest deviation of a pool's mass from its share, at any step.
     pub mass_defect: f64,
     /// Where the path ended.
     pub end: State,

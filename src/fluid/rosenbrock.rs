@@ -5,6 +5,7 @@
 //! stretches, and for relaxing to a fixed point. The linear systems use the structure of the Jacobian.
 
 use super::drift::{Drift, Field, Scratch};
+use super::flows;
 use super::linear::Factor;
 use super::step::{Leg, StepCounts, Stop, Stretch};
 use crate::model::StateSpace;
@@ -122,6 +123,7 @@ pub(super) fn integrate(
         leg.before_t = leg.t;
         leg.t = if is_last { end } else { leg.t + size };
         leg.before_q = std::mem::replace(&mut leg.q, new);
+        flows::restore_mass(states, &mut leg.q);
         let next = size * if rejected_last { factor.min(1.0) } else { factor };
         h = if is_last { h.max(next) } else { next };
         rejected_last = false;

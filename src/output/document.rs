@@ -141,8 +141,10 @@ pub struct FluidStatistics {
     pub steps: StepCounts,
     /// Time spent sliding.
     pub sliding_time: f64,
-    /// Most negative entry that a step produced and that was set to zero.
+    /// Most negative entry that a step produced and that was set to zero before the path went on.
     pub clipped: f64,
+    /// Most negative entry along the path, between the recorded times as well.
+    pub lowest_entry: f64,
     /// Largest deviation of a pool's mass from its share.
     pub mass_defect: f64,
 }
@@ -216,6 +218,7 @@ impl FluidPart {
                 steps: path.counts,
                 sliding_time: path.sliding,
                 clipped: path.clipped,
+                lowest_entry: path.lowest,
                 mass_defect: path.mass_defect,
             },
         }

@@ -132,10 +132,12 @@ fn fluid_text(fluid: &FluidPart, verbose: bool) -> String {
             s.relaxation_time.map_or_else(String::new, |t| format!(", relaxation time {}", number(t)));
         let _ = writeln!(text, "\nFixed point (largest drift {:.0e}{relaxation})", s.residual);
     } else {
-        let growing = fluid.measures.pools.iter().filter_map(|p| Some((&p.name, p.growth?.value)));
-        let growing: Vec<String> = growing
-            .filter(|(_, g)| *g > 0.0)
-            .map(|(name, g)| format!("{name} by {} jobs per server and unit of time", number(g)))
+        let pools = fluid.measures.pools.iter().zip(&fluid.tails.0).filter(|(_, (_, x))| x.is_empty());
+        let growing: Vec<String> = pools
+            .map(|(p, _)| match p.growth.map_or(0.0, |g| g.value) {
+                0.0 => format!("{} slower than linearly (its load is exactly critical)", p.name),
+                g => format!("{} by {} jobs per server and unit of time", p.name, number(g)),
+            })
             .collect();
         let _ = writeln!(text, "\nNo fixed point: queues grow without bound in {}.", growing.join(", "));
         text += "In the limit (pools that do not grow settle; the others are always busy)\n";
@@ -198,7 +200,8 @@ fn fluid_text(fluid: &FluidPart, verbose: bool) -> String {
         table.row(["drift evaluations", &s.steps.evaluations.to_string()]);
         table.row(["factorisations", &s.steps.factorisations.to_string()]);
         table.row(["time spent sliding", &number(s.sliding_time)]);
-        table.row(["most negative entry", &format!("{:.1e}", s.clipped)]);
+        table.row(["most negative entry", &format!("{:.1e}", s.lowest_entry)]);
+        table.row(["most negative, set to zero", &format!("{:.1e}", s.clipped)]);
         table.row(["mass defect", &format!("{:.1e}", s.mass_defect)]);
         text += &table.render();
     }
