@@ -34,6 +34,8 @@ pub enum Method {
 pub struct FixedPoint {
     /// Tails x_1, x_2, ... of each pool as fractions of all servers; empty for a pool that grows.
     pub tails: Vec<Vec<f64>>,
+    /// The same by the phase of the job in service, S_{1,1}.., S_{2,1}..; empty for pools with one phase.
+    pub phases: Vec<Vec<Vec<f64>>>,
     /// Idle servers of each pool as fractions of all servers.
     pub idle: Vec<f64>,
     /// Growth of jobs per server of the pool, for pools that fill up for ever.
@@ -223,7 +225,7 @@ fn describe(
         if proper { stability::spectral_abscissa(settled, &states, &field, &q) } else { None };
     let settled_flows = if q.is_empty() { Flows::default() } else { flows::flows(&field, &states, &q) };
     let mut settled_pools = settled_flows.pools.into_iter();
-    let (mut tails, mut idle, mut levels, mut pools) = (vec![], vec![], vec![], vec![]);
+    let (mut tails, mut phases, mut idle, mut levels, mut pools) = (vec![], vec![], vec![], vec![], vec![]);
     let mut i = 0;
     for (pool, growth) in model.pools.iter().zip(&growth) {
         if let Some(growth) = growth {
@@ -238,10 +240,12 @@ fn describe(
                 ..PoolFlows::default()
             });
             tails.push(Vec::new());
+            phases.push(Vec::new());
             idle.push(0.0);
             levels.push(0);
         } else {
             tails.push(states.tails(i, &q));
+            phases.push(states.by_phase(i, &q));
             idle.push(q[states.pools[i].offset]);
             levels.push(states.pools[i].levels);
             pools.push(settled_pools.next().unwrap_or_default());
@@ -259,6 +263,7 @@ fn describe(
     }
     FixedPoint {
         tails,
+        phases,
         idle,
         growth,
         measures,

@@ -47,6 +47,9 @@ pub struct Snapshot {
     pub idle: Vec<f64>,
     /// Tails x_1, x_2, ... of each pool.
     pub tails: Vec<Vec<f64>>,
+    /// The tails by the phase of the job in service, S_{1,1}.., S_{2,1}.., of pools with several phases.
+    #[serde(skip_serializing_if = "no_phases")]
+    pub phases: Vec<Vec<Vec<f64>>>,
     /// Jobs in each pool, per server of all pools: the sum of its tails.
     pub jobs: Vec<f64>,
     /// Rate at which servers become idle, per server.
@@ -91,4 +94,8 @@ pub struct State {
     pub states: StateSpace,
     /// Index of the first open tier; the number of tiers if all are closed.
     pub open: usize,
+}
+
+fn no_phases(phases: &[Vec<Vec<f64>>]) -> bool {
+    phases.iter().all(Vec::is_empty)
 }

@@ -13,6 +13,9 @@ pub enum Initial {
     /// Tails x_1, x_2, ... of each pool, as fractions of all servers; non-increasing, x_1 at most the
     /// pool's share, no longer than its buffer. An empty list is an idle pool.
     Tails(Vec<Vec<f64>>),
+    /// The same by the phase of the job in service: S_{1,1}.., S_{2,1}.. of each pool, one list a level,
+    /// each phase non-increasing in the level.
+    PhaseTails(Vec<Vec<Vec<f64>>>),
 }
 
 impl Initial {
@@ -22,8 +25,8 @@ impl Initial {
         match self {
             Self::Idle => 0,
             Self::Level(k) => model.pools[pool].buffer.map_or(*k, |b| b.min(*k)),
-            Self::Tails(tails) => {
-                let last = tails[pool].iter().rposition(|&x| x > 0.0);
+            Self::Tails(_) | Self::PhaseTails(_) => {
+                let last = self.tails(model, pool).iter().rposition(|&x| x > 0.0);
                 last.map_or(0, |k| u32::try_from(k + 1).unwrap_or(u32::MAX))
             }
         }
@@ -34,6 +37,7 @@ impl Initial {
     pub fn tails(&self, model: &Model, pool: usize) -> Vec<f64> {
         match self {
             Self::Tails(tails) => tails[pool].clone(),
+            Self::PhaseTails(tails) => tails[pool].iter().map(|level| level.iter().sum()).collect(),
             _ => vec![model.pools[pool].share; self.top_level(model, pool) as usize],
         }
     }
@@ -45,10 +49,18 @@ impl Initial {
         for (j, pool) in states.pools.iter().enumerate() {
             let tails = self.tails(model, j);
             let at = |k: usize| tails.get(k - 1).copied().unwrap_or(0.0);
+            let phase = |k: usize, m: usize| match self {
+                Self::PhaseTails(tails) => Some(tails[j].get(k - 1).map_or(0.0, |level| level[m])),
+                _ => None,
+            };
             for k in 1..=tails.len().min(pool.levels as usize) {
                 let mass = at(k) - at(k + 1);
-                for (s, p) in pool.entry(u32::try_from(k).unwrap_or(u32::MAX)) {
-                    q[s] = mass * p;
+                let level = u32::try_from(k).unwrap_or(u32::MAX);
+                for (m, s) in pool.level(level).enumerate() {
+                    q[s] = match (phase(k, m), phase(k + 1, m)) {
+                        (Some(here), Some(above)) => here - above,
+                        _ => mass * pool.law.initial()[m],
+                    };
                 }
             }
             q[pool.offset] = pool.share - tails.first().copied().unwrap_or(0.0);

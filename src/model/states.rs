@@ -202,6 +202,23 @@ impl StateSpace {
         }
         tails
     }
+
+    /// The same by the phase of the job in service: S_{k,m} of one pool, one list a level; nothing where
+    /// there is one phase only.
+    #[must_use]
+    pub fn by_phase(&self, pool: usize, q: &[f64]) -> Vec<Vec<f64>> {
+        let states = &self.pools[pool];
+        if states.phases() == 1 {
+            return Vec::new();
+        }
+        let mut tails = vec![Vec::new(); states.levels as usize];
+        let mut sum = vec![0.0; states.phases()];
+        for k in (1..=states.levels).rev() {
+            sum.iter_mut().zip(&q[states.level(k)]).for_each(|(sum, q)| *sum += q);
+            tails[k as usize - 1].clone_from(&sum);
+        }
+        tails
+    }
 }
 
 impl PoolStates {

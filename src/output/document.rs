@@ -17,6 +17,10 @@ impl<T: Serialize> Serialize for ByPool<T> {
 }
 
 impl<T> ByPool<T> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn new(model: &Model, values: impl IntoIterator<Item = T>) -> Self {
         Self(model.pools.iter().map(|p| p.name.clone()).zip(values).collect())
     }
@@ -85,6 +89,9 @@ pub struct FluidPart {
     pub measures: Measures,
     /// Tails x_1, x_2, ... at the fixed point as fractions of all servers; of a growing pool, none.
     pub tails: ByPool<Vec<f64>>,
+    /// The same by the phase of the job in service, S_{i,m}, of pools with several phases.
+    #[serde(skip_serializing_if = "ByPool::is_empty")]
+    pub phases: ByPool<Vec<Vec<f64>>>,
     /// Idle servers at the fixed point.
     pub idle: ByPool<f64>,
     /// Whether there is a fixed point: no pool grows.
@@ -104,6 +111,9 @@ pub struct TrajectoryPoint {
     pub time: f64,
     /// Tails as fractions of all servers.
     pub tails: ByPool<Vec<f64>>,
+    /// The same by the phase of the job in service, S_{i,m}, of pools with several phases.
+    #[serde(skip_serializing_if = "ByPool::is_empty")]
+    pub phases: ByPool<Vec<Vec<f64>>>,
     /// Idle servers as fractions of all servers.
     pub idle: ByPool<f64>,
     /// Jobs per server of all pools.
@@ -192,6 +202,7 @@ impl FluidPart {
         let point = |s: &Snapshot| TrajectoryPoint {
             time: s.time,
             tails: ByPool::new(model, s.tails.iter().cloned()),
+            phases: by_phase(model, &s.phases),
             idle: ByPool::new(model, s.idle.iter().copied()),
             mean_jobs: s.jobs.iter().sum(),
             p_idle: s.p_idle,
@@ -201,6 +212,7 @@ impl FluidPart {
         Self {
             measures: fixed.measures.clone(),
             tails: ByPool::new(model, fixed.tails.iter().map(|x| visible(x))),
+            phases: by_phase(model, &fixed.phases),
             idle: ByPool::new(model, fixed.idle.iter().copied()),
             stable: fixed.is_proper(),
             trajectory: path.snapshots.iter().map(point).collect(),
@@ -254,4 +266,10 @@ impl FinitePart {
             statistics: s.statistics,
         }
     }
+}
+
+/// Tails by phase, of the pools that have several.
+fn by_phase(model: &Model, phases: &[Vec<Vec<f64>>]) -> ByPool<Vec<Vec<f64>>> {
+    let several = ByPool::new(model, phases.iter().cloned()).0.into_iter().filter(|(_, x)| !x.is_empty());
+    ByPool(several.collect())
 }

@@ -245,6 +245,7 @@ impl<'m> Motion<'m> {
             time: *time,
             idle: states.pools.iter().map(|p| q[p.offset]).collect(),
             tails: (0..states.pools.len()).map(|j| trim(states.tails(j, q))).collect(),
+            phases: (0..states.pools.len()).map(|j| states.by_phase(j, q)).collect(),
             jobs: pools.iter().map(|p| p.jobs).collect(),
             to_idle: pools.iter().map(|p| p.to_idle).sum(),
             p_idle: share(&|f| f.idle),
