@@ -11,7 +11,7 @@ fn model(policy: Policy, rates: &[f64]) -> Option<Model> {
     let share = 1.0 / f64::from(u32::try_from(rates.len()).ok()?);
     let pool = |&rate: &f64| {
         let law = PhaseType::exponential(rate).ok()?;
-        Some(Pool { name: format!("rate {rate}"), share, buffer: Some(20), law })
+        Some(Pool::new(format!("rate {rate}"), share, Some(20), law))
     };
     Some(Model {
         name: String::new(),

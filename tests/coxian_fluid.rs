@@ -35,7 +35,7 @@ fn system(oracles: &Value, case: &Value) -> Model {
         other => panic!("policy {other:?}"),
     };
     let law = law(oracles, text(&case["law"]));
-    let pool = Pool { name: "all".into(), share: 1.0, buffer: Some(case["b"].as_u64().unwrap() as u32), law };
+    let pool = Pool::new("all", 1.0, Some(case["b"].as_u64().unwrap() as u32), law);
     Model {
         name: "test".into(),
         description: String::new(),

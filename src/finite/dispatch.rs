@@ -5,9 +5,9 @@
 
 use rand::Rng;
 
-use super::counts::Counts;
+use super::counts::{Counts, Tails};
 use super::streams::below;
-use crate::model::{Policy, Pool, Tiers};
+use crate::model::{Levels, Policy, Pool, Tiers};
 
 /// Where a job goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ struct Part {
     pool: usize,
     from: usize,
     end: usize,
+    /// A server weighs as much as it has slots free below this level; without, all weigh the same.
+    slots: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -58,13 +60,16 @@ impl Dispatch {
                 tiers
                     .iter()
                     .map(|tier| {
-                        let takes = |j: &usize| tier.pools.as_ref().is_none_or(|pools| pools.contains(j));
                         let part = |j: usize| {
-                            let end = (tier.levels.to as usize).saturating_add(1).min(buffers[j]);
-                            Part { pool: j, from: tier.levels.from as usize, end }
+                            let levels = tier.levels_in(j);
+                            let slots = match &tier.levels {
+                                Levels::FreeSlots(slots) if slots[j] > 1 => Some(slots[j] as usize),
+                                _ => None,
+                            };
+                            let (from, end) = (levels.start as usize, (levels.end as usize).min(buffers[j]));
+                            Part { pool: j, from, end, slots }
                         };
-                        let parts = (0..pools.len()).filter(takes).map(part);
-                        parts.filter(|part| part.from < part.end).collect()
+                        (0..pools.len()).map(part).filter(|part| part.from < part.end).collect()
                     })
                     .collect(),
             ),
@@ -149,13 +154,34 @@ impl Dispatch {
     }
 }
 
-/// A uniformly random server of a tier, if it has any.
+impl Part {
+    /// The servers of the part, by their weights.
+    #[inline]
+    fn weight(&self, tails: &Tails) -> u64 {
+        match self.slots {
+            // One for each slot: the servers below that level.
+            Some(slots) => (1..=slots).map(|k| tails.size() - tails.at_least(k)).sum(),
+            None => tails.at_least(self.from) - tails.at_least(self.end),
+        }
+    }
+}
+
+/// The level of the server that holds the free slot of this rank, lowest levels first.
+fn level_by_slots(tails: &Tails, slots: usize, mut rank: u64) -> usize {
+    for level in 0..slots - 1 {
+        let here = tails.exactly(level) * (slots - level) as u64;
+        if rank < here {
+            return level;
+        }
+        rank -= here;
+    }
+    slots - 1
+}
+
+/// A random server of a tier by weight, if it has any.
 #[inline]
 fn from_tier<R: Rng>(tier: &[Part], counts: &Counts, rng: &mut R) -> Option<Choice> {
-    let servers = |part: &Part| {
-        let tails = &counts.pools[part.pool].tails;
-        tails.at_least(part.from) - tails.at_least(part.end)
-    };
+    let servers = |part: &Part| part.weight(&counts.pools[part.pool].tails);
     let chosen = |pool, level| Choice { pool, level, full: false, fallback: false };
     // One level of one pool, the commonest tier, leaves nothing to chance.
     if let [part] = tier
@@ -179,10 +205,10 @@ fn from_tier<R: Rng>(tier: &[Part], counts: &Counts, rng: &mut R) -> Option<Choi
     }
     let part = tier.get(chosen_part)?;
     let tails = &counts.pools[part.pool].tails;
-    let level = if part.from + 1 == part.end {
-        part.from
-    } else {
-        tails.level_of(tails.at_least(part.end) + rank - before)
+    let level = match part.slots {
+        Some(slots) => level_by_slots(tails, slots, rank - before),
+        None if part.from + 1 == part.end => part.from,
+        None => tails.level_of(tails.at_least(part.end) + rank - before),
     };
     Some(chosen(part.pool, level))
 }

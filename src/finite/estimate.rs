@@ -105,15 +105,18 @@ pub(super) struct Meter {
     before: Tally,
     /// The highest level at which time was spent, before measuring started included.
     highest: usize,
+    /// Jobs that a server of each pool takes without letting any of them wait.
+    slots: Vec<usize>,
 }
 
 impl Meter {
     /// Measures from time 0 on.
-    pub(super) fn new(counts: &Counts) -> Self {
+    pub(super) fn new(counts: &Counts, model: &Model) -> Self {
+        let slots = model.pools.iter().map(|p| p.slots as usize).collect();
         let tally = Tally { pools: vec![PoolTally::default(); counts.pools.len()], ..Tally::default() };
         let fresh = |levels: usize| vec![Integral::default(); levels];
         let integrals = counts.pools.iter().map(|pool| fresh(pool.tails.busy().len())).collect();
-        Self { integrals, start: 0.0, before: tally.clone(), tally, highest: 0 }
+        Self { integrals, start: 0.0, before: tally.clone(), tally, highest: 0, slots }
     }
 
     /// Forgets what was measured before `now`.
@@ -194,7 +197,7 @@ impl Meter {
         let capacity: f64 = rates.clone().map(|(rate, size)| rate * size).sum();
         let working: f64 = rates.zip(&self.integrals).map(|((rate, _), i)| rate * integral(i, 1)).sum();
         let jobs: f64 = self.integrals.iter().map(|i| area(i, 1)).sum();
-        let waiting: f64 = self.integrals.iter().map(|i| area(i, 2)).sum();
+        let waiting: f64 = self.integrals.iter().zip(&self.slots).map(|(i, &b)| area(i, b + 1)).sum();
         let sizes: Vec<f64> = counts.pools.iter().map(|pool| to_f64(pool.tails.size())).collect();
         let pools = sizes.iter().enumerate();
         let measures = Measures {
@@ -254,7 +257,7 @@ impl Meter {
             p_block: ratio(tally(|p| p.lost), arrivals),
             mean_jobs: ratio(jobs, server_time),
             response_time: ratio(jobs, accepted),
-            waiting_time: ratio(area(integrals, 2), accepted),
+            waiting_time: ratio(area(integrals, self.slots[pool] + 1), accepted),
             utilisation: ratio(integral(integrals, 1), server_time),
             throughput: ratio(tally(|p| p.departures), server_time),
             growth: None,
@@ -266,8 +269,9 @@ impl Observer for Meter {
     #[inline]
     fn accepted(&mut self, now: f64, pool: usize, level: usize, before: u64) {
         let tally = &mut self.tally.pools[pool];
-        tally.met_idle += u64::from(level == 0);
-        tally.met_busy += u64::from(level > 0);
+        let free = level < self.slots[pool];
+        tally.met_idle += u64::from(free);
+        tally.met_busy += u64::from(!free);
         self.tail_changes(now, pool, level + 1, before);
     }
 
@@ -284,7 +288,7 @@ impl Observer for Meter {
     fn departed(&mut self, now: f64, pool: usize, level: usize, before: u64) {
         let tally = &mut self.tally.pools[pool];
         tally.departures += 1;
-        tally.became_idle += u64::from(level == 1);
+        tally.became_idle += u64::from(level <= self.slots[pool]);
         self.tail_changes(now, pool, level, before);
     }
 

@@ -309,7 +309,7 @@ fn replication(
     }
     let rng = streams::stream(settings.seed, settings.n, number);
     let mut process = Process::new(system, tails.to_vec(), rng);
-    let mut meter = Meter::new(&process.counts);
+    let mut meter = Meter::new(&process.counts, model);
     let mut path = Path { replication: number, tails: Vec::new(), mean_jobs: Vec::new() };
     let levels = settings.levels as usize;
     let early = settings.sample_times.partition_point(|&time| time <= settings.warmup);

@@ -11,7 +11,7 @@ use super::counts::{Counts, Tails};
 use super::dispatch::Dispatch;
 use super::service::{PhaseEnd, Service};
 use super::streams::unit;
-use crate::model::Model;
+use crate::model::{Model, Pool};
 
 /// Events between two looks at whether to stop early.
 const PATIENCE: u32 = 1 << 17;
@@ -40,6 +40,8 @@ pub(super) struct System {
     pub(super) buffers: Vec<usize>,
     pub(super) services: Vec<Service>,
     pub(super) dispatch: Dispatch,
+    /// Of pools whose speed depends on the level: the speed at level 1, 2, ... over the highest speed.
+    slowness: Vec<Vec<f64>>,
 }
 
 impl System {
@@ -49,11 +51,24 @@ impl System {
             model.pools.iter().map(|p| p.buffer.map_or(usize::MAX, |b| b as usize)).collect();
         Self {
             arrivals: model.arrival_rate * n as f64,
-            services: model.pools.iter().map(|p| Service::new(&p.law)).collect(),
+            services: model.pools.iter().map(|p| Service::new(&p.law, highest_speed(p))).collect(),
+            slowness: model.pools.iter().map(slowness).collect(),
             dispatch: Dispatch::new(&model.policy, &model.pools, &buffers, n),
             buffers,
         }
     }
+}
+
+/// The highest speed of a pool that its servers can reach; it does not fall with the level.
+fn highest_speed(pool: &Pool) -> f64 {
+    pool.speed_at(pool.buffer.unwrap_or(u32::MAX))
+}
+
+/// The speed at level 1, 2, ... over the highest one, where it depends on the level.
+fn slowness(pool: &Pool) -> Vec<f64> {
+    let levels = pool.speed_levels().min(pool.buffer.unwrap_or(u32::MAX));
+    let relative = (1..=levels).map(|k| pool.speed_at(k) / highest_speed(pool));
+    if levels > 1 { relative.collect() } else { Vec::new() }
 }
 
 /// The rate of each kind of event, summed up: arrivals first, then services by pool and phase.
@@ -183,6 +198,12 @@ impl<'a, R: Rng> Process<'a, R> {
             return;
         };
         let level = counts.random_level(pool, phase, rng);
+        // Clocks ring at the highest speed: a slower server lets a part of the rings pass.
+        if let Some(&relative) = system.slowness[pool].get(level - 1)
+            && unit(rng) >= relative
+        {
+            return;
+        }
         let service = &system.services[pool];
         match service.end(phase, rng) {
             PhaseEnd::Exit => {

@@ -53,13 +53,13 @@ fn draw<T: Copy, R: Rng>(table: &[(f64, T)], rng: &mut R) -> Option<T> {
 }
 
 impl Service {
-    /// The tables of a law.
-    pub(super) fn new(law: &PhaseType) -> Self {
+    /// The tables of a law at this speed.
+    pub(super) fn new(law: &PhaseType, speed: f64) -> Self {
         let phases = (0..law.phases())
             .map(|m| {
                 let next = law.moves()[m].iter().enumerate().map(|(to, &rate)| (rate, PhaseEnd::Next(to)));
                 let ends = cumulative(std::iter::once((law.exit()[m], PhaseEnd::Exit)).chain(next));
-                Phase { rate: law.rate(m), ends }
+                Phase { rate: speed * law.rate(m), ends }
             })
             .collect();
         Self { phases, starts: cumulative(law.initial().iter().copied().zip(0..)) }
@@ -116,7 +116,7 @@ mod tests {
     fn many_starts_are_as_many_and_split_by_the_law() {
         let law = PhaseType::hyperexponential(&[0.5, 0.2, 0.3], &[1.0, 2.0, 3.0]).unwrap();
         let mut split = [0u64; 3];
-        Service::new(&law)
+        Service::new(&law, 1.0)
             .start_many(1_000_000, &mut stream(1, 1, 1), |phase, servers| split[phase] += servers);
         assert_eq!(split.iter().sum::<u64>(), 1_000_000);
         for (count, share) in split.iter().zip([0.5, 0.2, 0.3]) {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn impossible_ends_are_not_in_the_tables() {
-        let erlang = Service::new(&PhaseType::erlang(2, 2.0).unwrap());
+        let erlang = Service::new(&PhaseType::erlang(2, 2.0).unwrap(), 1.0);
         let mut rng = stream(1, 1, 1);
         assert_eq!(erlang.end(0, &mut rng), PhaseEnd::Next(1));
         assert_eq!(erlang.end(1, &mut rng), PhaseEnd::Exit);

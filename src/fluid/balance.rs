@@ -106,10 +106,12 @@ fn reaches_fallback(model: &Model, open: usize) -> bool {
 /// Levels enough to hold all that is not a geometric tail.
 fn core_levels(model: &Model, open: usize) -> u32 {
     let listed = match &model.policy.tiers {
-        Tiers::List(tiers) => tiers.iter().map(|t| t.levels.to).max().unwrap_or(0),
+        Tiers::List(tiers) => tiers.iter().map(|t| t.highest(model.pools.len())).max().unwrap_or(0),
         Tiers::EveryLevel => u32::try_from(open).unwrap_or(u32::MAX - 8),
     };
-    listed.saturating_add(3)
+    // Beyond the levels with speeds of their own too.
+    let speeds = model.pools.iter().map(Pool::speed_levels).max().unwrap_or(1);
+    listed.max(speeds).saturating_add(3)
 }
 
 impl<'m> Chains<'m> {
@@ -132,7 +134,7 @@ impl<'m> Chains<'m> {
     fn balance(&self, rate: f64) -> f64 {
         let q = self.rest(rate);
         let received = match &self.field.dispatch.target {
-            Target::Tier { states } => states.iter().map(|&s| q[s]).sum(),
+            Target::Tier { .. } => self.field.dispatch.open_mass(&q).unwrap_or(0.0),
             // Every server receives at this rate, full and escaped ones too.
             Target::Fallback(_) => 1.0,
         };

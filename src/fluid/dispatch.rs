@@ -17,14 +17,15 @@ use crate::model::{Fallback, Model, Move, PoolStates, StateSpace, Tier};
 /// Where the arrivals that pass the closed tiers go.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Target {
-    /// An open tier: all of them, in proportion to the mass of these states.
-    Tier { states: Vec<usize> },
+    /// An open tier: all of them, in proportion to the mass of these states times their weights.
+    Tier { states: Vec<usize>, weights: Vec<f64> },
     /// No tier is open: the fallback samples d servers.
     Fallback(Fallback),
 }
 
-/// A part of the stream that moves servers from one state to another: a server in state `from`
-/// receives jobs at the rate of its group, and then is in state `to` with probability `share`.
+/// A part of the stream that moves servers from one state to another: a server in state `from` goes to
+/// state `to` by an arrival at `share` times the rate of its group. Shares are the weight of the state
+/// times the probability of where the arrival takes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Arc {
     pub from: usize,
@@ -52,14 +53,14 @@ pub(super) struct Dispatch {
     levels: usize,
 }
 
-/// Indices of the states of `tier` that have room.
-pub(super) fn tier_states(states: &StateSpace, tier: &Tier) -> Vec<usize> {
+/// The states of `tier` that have room, with their weights.
+pub(super) fn tier_states(states: &StateSpace, tier: &Tier) -> Vec<(usize, f64)> {
     let mut found = Vec::new();
     for (j, pool) in states.pools.iter().enumerate() {
-        for k in tier.levels.from..=tier.levels.to.min(pool.levels) {
-            if tier.contains(j, k) && pool.has_room(k) {
-                found.extend(pool.level(k));
-            }
+        let levels = tier.levels_in(j);
+        for k in levels.start..levels.end.min(pool.levels) {
+            let weight = f64::from(tier.weight(j, k));
+            found.extend(pool.level(k).map(|s| (s, weight)));
         }
     }
     found
@@ -74,7 +75,7 @@ pub(super) fn tier_count(model: &Model, states: &StateSpace) -> usize {
 pub(super) fn closed_tiers(model: &Model, states: &StateSpace, open: usize) -> Vec<Option<usize>> {
     let mut closed = vec![None; states.len()];
     for i in 0..open {
-        for s in model.policy.tiers.get(i).iter().flat_map(|tier| tier_states(states, tier)) {
+        for (s, _) in model.policy.tiers.get(i).iter().flat_map(|tier| tier_states(states, tier)) {
             closed[s].get_or_insert(i);
         }
     }
@@ -137,19 +138,24 @@ impl Dispatch {
             level[s] = if last { levels_seen - 1 } else { k as usize };
         }
         let tier = (open < tier_count(model, states)).then(|| model.policy.tiers.get(open)).flatten();
-        let mut receives = vec![tier.is_none(); states.len()];
+        let mut weight = vec![if tier.is_none() { 1.0 } else { 0.0 }; states.len()];
         let target = match tier {
-            Some(tier) => Target::Tier { states: tier_states(states, &tier) },
+            Some(tier) => {
+                let (states, mut weights): (Vec<usize>, Vec<f64>) =
+                    tier_states(states, &tier).into_iter().unzip();
+                if let [alone] = &mut weights[..] {
+                    *alone = 1.0;
+                }
+                states.iter().zip(&weights).for_each(|(&s, &w)| weight[s] = w);
+                Target::Tier { states, weights }
+            }
             None => Target::Fallback(fallback),
         };
-        if let Target::Tier { states } = &target {
-            states.iter().for_each(|&s| receives[s] = true);
-        }
         let grouped = matches!(target, Target::Fallback(f) if f.d > 1);
         let mut arcs = Vec::new();
-        for (pool, k, s) in levels(states).filter(|&(_, _, s)| receives[s] && closed[s].is_none()) {
+        for (pool, k, s) in levels(states).filter(|&(_, _, s)| weight[s] > 0.0 && closed[s].is_none()) {
             let group = if grouped { k as usize } else { 0 };
-            arcs.extend(pool.after(k, s).map(|(to, share)| Arc { from: s, to, share, group }));
+            arcs.extend(pool.after(k, s).map(|(to, p)| Arc { from: s, to, share: weight[s] * p, group }));
         }
         let arrival_rate = model.arrival_rate;
         Self { arrival_rate, closed: inflow, target, arcs, level, escaped, levels: levels_seen }
@@ -180,13 +186,15 @@ impl Dispatch {
 
     /// Is the open tier a single state? Then it takes the stream whole, and no mass is divided by.
     pub fn single(&self) -> bool {
-        matches!(&self.target, Target::Tier { states } if states.len() == 1)
+        matches!(&self.target, Target::Tier { states, .. } if states.len() == 1)
     }
 
-    /// Mass of the open tier; `None` if no tier is open.
+    /// Mass of the open tier, states by their weights; `None` if no tier is open.
     pub fn open_mass(&self, q: &[f64]) -> Option<f64> {
         match &self.target {
-            Target::Tier { states } => Some(states.iter().map(|&s| q[s]).sum()),
+            Target::Tier { states, weights } => {
+                Some(states.iter().zip(weights).map(|(&s, w)| w * q[s]).sum())
+            }
             Target::Fallback(_) => None,
         }
     }
@@ -205,12 +213,12 @@ impl Dispatch {
         }
     }
 
-    /// The rate at which one server of each group receives jobs; for a single open state the whole
+    /// The rate at which one server of each group, of weight 1, receives jobs; for a single open state the whole
     /// rate that it takes. `false` if q is outside the mode's domain (an open tier without mass).
     pub fn rates(&self, q: &[f64], reach: f64, tails: &mut Vec<f64>, rates: &mut Vec<f64>) -> bool {
         rates.clear();
         match &self.target {
-            Target::Tier { states } if states.len() == 1 => rates.push(reach),
+            Target::Tier { states, .. } if states.len() == 1 => rates.push(reach),
             Target::Tier { .. } => {
                 let mass = self.open_mass(q).unwrap_or(0.0);
                 if mass.is_nan() || mass <= 0.0 {

@@ -54,7 +54,8 @@ pub(super) struct Field {
     pub composition: Composition,
     /// Closed states have no mass and no drift.
     pub closed: Vec<Option<usize>>,
-    /// Service moves into each state of the open tier: (state before, state in the tier, rate).
+    /// Service moves that add to the mass of the open tier: (state before, state in the tier, rate times
+    /// the weight gained).
     pub inflow: Vec<(usize, usize, f64)>,
 }
 
@@ -87,12 +88,12 @@ impl Field {
         let (moves, inflow_closed) = dispatch::refill(states, &closed, open, &service);
         let dispatch = Dispatch::new(model, states, open, &closed, inflow_closed, escaped);
         let mut inflow = Vec::new();
-        if let Target::Tier { states: tier } = &dispatch.target {
-            let mut in_tier = vec![false; states.len()];
-            tier.iter().for_each(|&s| in_tier[s] = true);
-            inflow.extend(
-                moves.iter().filter(|m| in_tier[m.to] && !in_tier[m.from]).map(|m| (m.from, m.to, m.rate)),
-            );
+        if let Target::Tier { states: tier, weights } = &dispatch.target {
+            let mut weight = vec![0.0; states.len()];
+            tier.iter().zip(weights).for_each(|(&s, &w)| weight[s] = w);
+            let gain = |m: &Move| weight[m.to] - weight[m.from];
+            let gaining = moves.iter().filter(|m| gain(m) > 0.0);
+            inflow.extend(gaining.map(|m| (m.from, m.to, m.rate * gain(m))));
         }
         Self { open, moves, dispatch, composition: Composition::Mass, closed, inflow }
     }
@@ -102,7 +103,7 @@ impl Field {
         self.moves.iter().map(|m| m.rate).fold(0.0, f64::max) + self.dispatch.arrival_rate
     }
 
-    /// The rate at which services move servers into the open tier; 0 if no tier is open.
+    /// The rate at which services add to the mass of the open tier; 0 if no tier is open.
     pub fn tier_inflow(&self, q: &[f64]) -> f64 {
         self.inflow.iter().map(|&(from, _, rate)| rate * q[from]).sum()
     }
@@ -242,9 +243,9 @@ impl Linearisation<'_> {
         let reach_change = d.reach_change(delta);
         out.clear();
         match &d.target {
-            Target::Tier { states } if states.len() == 1 => out.push(reach_change),
-            Target::Tier { states } => {
-                let mass_change: f64 = states.iter().map(|&s| delta[s]).sum();
+            Target::Tier { states, .. } if states.len() == 1 => out.push(reach_change),
+            Target::Tier { .. } => {
+                let mass_change = d.open_mass(delta).unwrap_or(0.0);
                 out.push((reach_change - self.rates[0] * mass_change) / self.mass);
             }
             Target::Fallback(f) if f.d == 1 => out.push(reach_change),

@@ -30,8 +30,8 @@ fn law() -> impl Strategy<Value = PhaseType> {
     ]
 }
 
-fn policy(pools: usize) -> impl Strategy<Value = Policy> {
-    let each: Vec<Vec<usize>> = (0..pools).map(|j| vec![j]).collect();
+fn policy(slots: Vec<u32>) -> impl Strategy<Value = Policy> {
+    let each: Vec<Vec<usize>> = (0..slots.len()).map(|j| vec![j]).collect();
     let level = |from, to| LevelSet { from, to };
     proptest::sample::select(vec![
         Policy::random(),
@@ -41,6 +41,7 @@ fn policy(pools: usize) -> impl Strategy<Value = Policy> {
         Policy::jsq_d(100, true, false),
         Policy::jsq(),
         Policy::pull(),
+        Policy::pull_with_slots(slots),
         Policy::jiq(2),
         Policy::i1f(),
         Policy::threshold(2),
@@ -61,14 +62,14 @@ fn case() -> impl Strategy<Value = Case> {
         let pools: Vec<Pool> = drawn
             .iter()
             .enumerate()
-            .map(|(j, (w, law, buffer, _))| Pool {
-                name: format!("p{j}"),
-                share: w / total,
-                buffer: *buffer,
-                law: law.clone(),
+            .map(|(j, (w, law, buffer, levels))| {
+                let pool = Pool::new(format!("p{j}"), w / total, *buffer, law.clone());
+                // Some pools are faster with more jobs, and take several at once.
+                let speed = (1..=*levels).map(|k| 0.5 + 0.25 * f64::from(k)).collect();
+                if levels % 2 == 0 { Pool { speed, slots: levels / 2, ..pool } } else { pool }
             })
             .collect();
-        policy(pools.len()).prop_map(move |policy| {
+        policy(pools.iter().map(|p| p.slots).collect()).prop_map(move |policy| {
             let model = Model {
                 name: String::new(),
                 description: String::new(),
@@ -88,7 +89,7 @@ impl Case {
         let tiers = dispatch::tier_count(&self.model, &self.states);
         let fields = (0..=tiers).map(|open| Field::new(&self.model, &self.states, open));
         // A tier that no server can be in with room (levels above every buffer) is never open.
-        fields.filter(|f| !matches!(&f.dispatch.target, Target::Tier { states } if states.is_empty()))
+        fields.filter(|f| !matches!(&f.dispatch.target, Target::Tier { states, .. } if states.is_empty()))
     }
 
     fn weight(&self, s: usize, shift: usize) -> f64 {
@@ -270,7 +271,7 @@ proptest! {
 
 /// Two pools, one with Coxian service, far from any boundary for some time.
 fn smooth(policy: Policy) -> (Model, StateSpace, Vec<f64>) {
-    let pool = |name: &str, share, law| Pool { name: name.into(), share, buffer: Some(4), law };
+    let pool = |name: &str, share, law| Pool::new(name, share, Some(4), law);
     let pools = vec![
         pool("a", 0.4, PhaseType::exponential(1.3).unwrap()),
         pool("b", 0.6, PhaseType::coxian(&[2.0, 0.7], &[0.4]).unwrap()),

@@ -133,12 +133,7 @@ mod tests {
     fn growth(lambda: f64, d: u32, pools: &[(f64, f64)]) -> Vec<Option<f64>> {
         let pools = pools
             .iter()
-            .map(|&(share, rate)| Pool {
-                name: String::new(),
-                share,
-                buffer: None,
-                law: PhaseType::exponential(rate).unwrap(),
-            })
+            .map(|&(share, rate)| Pool::new("", share, None, PhaseType::exponential(rate).unwrap()))
             .collect();
         let policy = Policy::jsq_d(d, true, false);
         let model =

@@ -13,7 +13,7 @@ use super::escape;
 use super::flows::{self, Flows, PoolFlows};
 use super::newton::{Beside, Rest, relax_and_solve, residual};
 use super::stability;
-use crate::model::{Measures, Model, Policy, Pool, StateSpace, Tier, Tiers};
+use crate::model::{Levels, Measures, Model, Policy, Pool, StateSpace, Tier, Tiers};
 use serde::Serialize;
 
 /// How the fixed point was found.
@@ -174,11 +174,14 @@ fn without(model: &Model, escaped: &[Option<f64>]) -> Model {
     let renumber = |pools: &Vec<usize>| {
         kept.iter().enumerate().filter(|(_, j)| pools.contains(j)).map(|(i, _)| i).collect()
     };
+    let levels = |levels: &Levels| match levels {
+        Levels::Set(set) => Levels::Set(*set),
+        Levels::FreeSlots(slots) => Levels::FreeSlots(kept.iter().map(|&j| slots[j]).collect()),
+    };
+    let tier = |t: &Tier| Tier { levels: levels(&t.levels), pools: t.pools.as_ref().map(renumber) };
     let tiers = match &model.policy.tiers {
         Tiers::EveryLevel => Tiers::EveryLevel,
-        Tiers::List(list) => Tiers::List(
-            list.iter().map(|t| Tier { levels: t.levels, pools: t.pools.as_ref().map(renumber) }).collect(),
-        ),
+        Tiers::List(list) => Tiers::List(list.iter().map(tier).collect()),
     };
     let pools: Vec<Pool> = kept.iter().map(|&j| model.pools[j].clone()).collect();
     let policy = Policy { tiers, ..model.policy.clone() };

@@ -7,16 +7,18 @@ use crate::model::{Measures, Messages, Model, PoolMeasures, StateSpace, Value};
 /// Rates per server of all pools at which things happen in one pool.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PoolFlows {
-    /// Arrivals that find an idle server, a busy one with room, a full one.
+    /// Arrivals that find a server with a free slot (idle, where it has one only), a busy one with room, a
+    /// full one.
     pub idle: f64,
     pub wait: f64,
     pub block: f64,
     /// Services that end.
     pub completed: f64,
-    /// Services that leave a server idle, if only until the next job is handed to it.
+    /// Services that leave a slot free, if only until the next job is handed to it.
     pub to_idle: f64,
-    /// Mean number of jobs, in service and waiting, and busy servers: per server of all pools.
+    /// Mean number of jobs, of jobs in a slot, and of busy servers: per server of all pools.
     pub jobs: f64,
+    pub served: f64,
     pub busy: f64,
 }
 
@@ -38,13 +40,14 @@ pub(super) fn flows(field: &Field, states: &StateSpace, q: &[f64]) -> Flows {
             for (m, s) in pool.level(k).enumerate() {
                 place[s] = (j, k);
                 if k > 0 {
-                    let ended = pool.law.exit()[m] * q[s];
+                    let ended = pool.speed_at(k) * pool.law.exit()[m] * q[s];
                     pools[j].completed += ended;
-                    pools[j].to_idle += if k == 1 { ended } else { 0.0 };
+                    pools[j].to_idle += if k <= pool.slots { ended } else { 0.0 };
                     tail += q[s];
                 }
             }
             pools[j].jobs += if k > 0 { tail } else { 0.0 };
+            pools[j].served += if (1..=pool.slots).contains(&k) { tail } else { 0.0 };
         }
         pools[j].busy = tail;
     }
@@ -52,14 +55,14 @@ pub(super) fn flows(field: &Field, states: &StateSpace, q: &[f64]) -> Flows {
     for &(from, rate) in d.closed.iter().flatten() {
         let (j, k) = place[from];
         let flow = rate * q[from];
-        *(if k == 1 { &mut pools[j].idle } else { &mut pools[j].wait }) += flow;
+        *(if k <= states.pools[j].slots { &mut pools[j].idle } else { &mut pools[j].wait }) += flow;
     }
     let reach = d.reach(q).max(0.0);
     let mut add = |s: usize, flow: f64| {
         let (j, k) = place[s];
         let pool: &mut PoolFlows = &mut pools[j];
         match k {
-            0 => pool.idle += flow,
+            _ if k < states.pools[j].slots => pool.idle += flow,
             _ if states.pools[j].is_full(k) => pool.block += flow,
             _ => pool.wait += flow,
         }
@@ -73,8 +76,10 @@ pub(super) fn flows(field: &Field, states: &StateSpace, q: &[f64]) -> Flows {
             let total = field.tier_inflow(q).max(f64::MIN_POSITIVE);
             field.inflow.iter().for_each(|&(from, to, rate)| add(to, reach * (rate * q[from] / total)));
         }
-        Target::Tier { states: tier } if tier.len() == 1 => add(tier[0], reach),
-        Target::Tier { states: tier } => tier.iter().for_each(|&s| add(s, scratch.rates[0] * q[s])),
+        Target::Tier { states: tier, .. } if tier.len() == 1 => add(tier[0], reach),
+        Target::Tier { states: tier, weights } => {
+            tier.iter().zip(weights).for_each(|(&s, w)| add(s, scratch.rates[0] * w * q[s]));
+        }
         Target::Fallback(f) => {
             fallback = reach;
             let group = |s: usize| if f.d > 1 { d.level[s] } else { 0 };
@@ -101,14 +106,14 @@ pub(super) fn from_flows(model: &Model, flows: &Flows) -> Measures {
             p_block: per_arrival(f.block),
             mean_jobs: f.jobs.is_finite().then(|| (f.jobs / pool.share).into()),
             response_time: if f.jobs.is_finite() { time(f.jobs, f.idle + f.wait) } else { None },
-            waiting_time: if f.jobs.is_finite() { time(f.jobs - f.busy, f.idle + f.wait) } else { None },
+            waiting_time: if f.jobs.is_finite() { time(f.jobs - f.served, f.idle + f.wait) } else { None },
             utilisation: Some((f.busy / pool.share).into()),
             throughput: Some((f.completed / pool.share).into()),
             growth: None,
         })
         .collect();
     let (idle, wait, block) = (sum(&|f| f.idle), sum(&|f| f.wait), sum(&|f| f.block));
-    let (jobs, busy, completed) = (sum(&|f| f.jobs), sum(&|f| f.busy), sum(&|f| f.completed));
+    let (jobs, served, completed) = (sum(&|f| f.jobs), sum(&|f| f.served), sum(&|f| f.completed));
     let used: f64 = model.pools.iter().zip(&flows.pools).map(|(p, f)| p.service_rate() * f.busy).sum();
     let finite = jobs.is_finite();
     Measures {
@@ -118,7 +123,7 @@ pub(super) fn from_flows(model: &Model, flows: &Flows) -> Measures {
         p_busy: per_arrival(wait + block),
         mean_jobs: finite.then(|| jobs.into()),
         response_time: if finite { time(jobs, idle + wait) } else { None },
-        waiting_time: if finite { time(jobs - busy, idle + wait) } else { None },
+        waiting_time: if finite { time(jobs - served, idle + wait) } else { None },
         utilisation: Some((used / model.capacity()).into()),
         throughput: Some(completed.into()),
         messages_per_job: per_arrival(messages(model, flows)),
@@ -187,7 +192,7 @@ pub(super) fn lift(model: &Model, states: &StateSpace, tier: usize, q: &mut [f64
     let Some(tier) = model.policy.tiers.get(tier) else { return };
     let members = dispatch::tier_states(states, &tier);
     let mut in_tier = vec![false; states.len()];
-    members.iter().for_each(|&s| in_tier[s] = true);
+    members.iter().for_each(|&(s, _)| in_tier[s] = true);
     let places: Vec<_> = dispatch::levels(states).filter(|&(_, _, s)| in_tier[s]).collect();
     for (pool, k, s) in places {
         let mass = std::mem::take(&mut q[s]);

@@ -185,7 +185,8 @@ fn bracket(model: &Model, states: &StateSpace, q: &[f64], open: usize, escaped: 
     let mut tops = top_service(states);
     for (j, pool) in states.pools.iter().enumerate().filter(|(_, p)| p.is_cut()) {
         // The slowest phase bounds how fast a long queue can drain.
-        let phases = (0..pool.phases()).map(|m| pool.law.rate(m));
+        let speed = pool.speed_at(pool.levels);
+        let phases = (0..pool.phases()).map(|m| speed * pool.law.rate(m));
         let slowest = phases.fold(model.pools[j].service_rate(), f64::min);
         if largest_rate >= slowest {
             return None;

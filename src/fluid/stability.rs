@@ -8,7 +8,7 @@
 use super::dispatch::Target;
 use super::drift::Field;
 use super::linear::Factor;
-use crate::model::{Model, PhaseType, StateSpace};
+use crate::model::{Model, PhaseType, Pool, StateSpace};
 use nalgebra::{DMatrix, Schur};
 
 /// The spectral abscissa of the Jacobian of `field` at its fixed point `q`, on the space where each
@@ -20,11 +20,12 @@ pub(super) fn spectral_abscissa(model: &Model, states: &StateSpace, field: &Fiel
     }
     // The highest level that arrivals can reach from below.
     let fed = match (&field.dispatch.target, model.policy.tiers.get(field.open)) {
-        (Target::Tier { .. }, Some(tier)) => tier.levels.to.saturating_add(1),
+        (Target::Tier { .. }, Some(tier)) => tier.highest(model.pools.len()).saturating_add(1),
         _ => u32::MAX,
     };
     let above = model.pools.iter().filter(|p| fed < u32::MAX && p.buffer.is_none_or(|b| b > fed));
-    let above = above.filter_map(|p| law_abscissa(&p.law)).reduce(f64::max);
+    let slowest = |p: &Pool| law_abscissa(&p.law).map(|a| a * p.speed_at(fed.saturating_add(1)));
+    let above = above.filter_map(slowest).reduce(f64::max);
     let kept = coordinates(states, field, fed);
     let below = if kept.is_empty() {
         None
@@ -40,11 +41,11 @@ pub(super) fn spectral_abscissa(model: &Model, states: &StateSpace, field: &Fiel
 /// eigenvalue is known: -(mu + lambda - 2 sqrt(mu lambda) cos(pi / (B + 1))).
 fn random_routing(model: &Model, field: &Field) -> Option<f64> {
     let independent = matches!(field.dispatch.target, Target::Fallback(f) if f.d == 1) && field.open == 0;
-    if !independent || model.pools.iter().any(|p| p.law.phases() > 1) {
+    if !independent || model.pools.iter().any(|p| p.law.phases() > 1 || p.speed.len() > 1) {
         return None;
     }
     let lambda = model.arrival_rate;
-    let of_pool = |p: &crate::model::Pool| {
+    let of_pool = |p: &Pool| {
         let cosine = p.buffer.map_or(1.0, |b| (std::f64::consts::PI / (f64::from(b) + 1.0)).cos());
         let mu = p.service_rate();
         // mu + lambda - 2 sqrt(mu lambda) cos, without cancellation near mu = lambda.

@@ -14,7 +14,7 @@ mod states;
 pub use initial::Initial;
 pub use law::{LawError, PhaseType};
 pub use measures::{Measures, PoolMeasures, Value};
-pub use policy::{Fallback, LevelSet, Messages, Policy, Tier, Tiers};
+pub use policy::{Fallback, LevelSet, Levels, Messages, Policy, Tier, Tiers};
 pub use pool::Pool;
 pub use states::{Move, PoolStates, StateSpace, Top};
 
@@ -36,7 +36,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Service capacity per server: sum over pools of share times service rate.
+    /// Service capacity per server: sum over pools of share times service rate, at the highest speed.
     #[must_use]
     pub fn capacity(&self) -> f64 {
         self.pools.iter().map(|p| p.share * p.service_rate()).sum()

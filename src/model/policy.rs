@@ -30,13 +30,24 @@ pub enum Tiers {
     EveryLevel,
 }
 
-/// A set of server states that a job may be sent to: those with room among the levels and pools named.
+/// A set of server states that a job may be sent to: those with room among the levels and pools named,
+/// in proportion to their weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tier {
     /// Levels of the tier.
-    pub levels: LevelSet,
+    pub levels: Levels,
     /// Indices of the pools it is confined to; `None` is all.
     pub pools: Option<Vec<usize>>,
+}
+
+/// Which levels a tier holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Levels {
+    /// The same levels in every pool, servers with equal weights.
+    Set(LevelSet),
+    /// The levels below this number of slots, one for each pool; a server weighs as much as it has free
+    /// slots, since each is a message at the router.
+    FreeSlots(Vec<u32>),
 }
 
 /// Consecutive levels, both ends included.
@@ -63,7 +74,7 @@ pub struct Fallback {
 /// What is counted as a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Messages {
-    /// One message when a server becomes idle (pull).
+    /// One message when a server becomes idle, or has a slot free again (pull).
     PerIdleServer,
     /// A query and an answer per sampled server: 2 d a job.
     PerSample,
@@ -75,15 +86,42 @@ pub enum Messages {
 }
 
 impl Tier {
+    /// The levels of the tier in pool `pool`, room aside.
+    #[must_use]
+    pub fn levels_in(&self, pool: usize) -> std::ops::Range<u32> {
+        if self.pools.as_ref().is_some_and(|p| !p.contains(&pool)) {
+            return 0..0;
+        }
+        match &self.levels {
+            Levels::Set(set) => set.from..set.to.saturating_add(1),
+            Levels::FreeSlots(slots) => 0..slots[pool],
+        }
+    }
+
     /// Is a server of pool `pool` with `level` jobs in the tier, room aside?
     #[must_use]
     pub fn contains(&self, pool: usize, level: u32) -> bool {
-        (self.levels.from..=self.levels.to).contains(&level)
-            && self.pools.as_ref().is_none_or(|p| p.contains(&pool))
+        self.levels_in(pool).contains(&level)
+    }
+
+    /// How much a server of pool `pool` weighs that holds `level` jobs; 0 outside the tier.
+    #[must_use]
+    pub fn weight(&self, pool: usize, level: u32) -> u32 {
+        match &self.levels {
+            _ if !self.levels_in(pool).contains(&level) => 0,
+            Levels::Set(_) => 1,
+            Levels::FreeSlots(slots) => slots[pool] - level,
+        }
+    }
+
+    /// The highest level that the tier has in any of `pools` pools, room aside.
+    #[must_use]
+    pub fn highest(&self, pools: usize) -> u32 {
+        (0..pools).map(|j| self.levels_in(j).end.saturating_sub(1)).max().unwrap_or(0)
     }
 
     fn level(k: u32) -> Self {
-        Self { levels: LevelSet { from: k, to: k }, pools: None }
+        Self { levels: Levels::Set(LevelSet { from: k, to: k }), pools: None }
     }
 }
 
@@ -140,6 +178,15 @@ impl Policy {
         Self::new("pull", Tiers::List(vec![Tier::level(0)]), Fallback::random(), Messages::PerIdleServer)
     }
 
+    /// Generalised pull: servers of pool j take `slots[j]` jobs at once, and send a message whenever one
+    /// of them leaves a slot free; a job follows a uniformly random message, else goes to a random server.
+    /// After Stolyar (QUESTA 2015), section 6.1. One slot each is [`Policy::pull`].
+    #[must_use]
+    pub fn pull_with_slots(slots: Vec<u32>) -> Self {
+        let tier = Tier { levels: Levels::FreeSlots(slots), pools: None };
+        Self::new("pull", Tiers::List(vec![tier]), Fallback::random(), Messages::PerIdleServer)
+    }
+
     /// Join an idle queue; without one, the shortest of d sampled queues. `jiq(1)` is [`Policy::pull`].
     #[must_use]
     pub fn jiq(fallback_d: u32) -> Self {
@@ -157,7 +204,8 @@ impl Policy {
     /// Join below threshold: any server with fewer than `level` jobs, else a random server.
     #[must_use]
     pub fn threshold(level: u32) -> Self {
-        let tier = Tier { levels: LevelSet { from: 0, to: level.saturating_sub(1) }, pools: None };
+        let levels = LevelSet { from: 0, to: level.saturating_sub(1) };
+        let tier = Tier { levels: Levels::Set(levels), pools: None };
         Self::new("threshold", Tiers::List(vec![tier]), Fallback::random(), Messages::PerDeparture)
     }
 
@@ -174,7 +222,7 @@ impl Policy {
     /// Tiers of levels given literally; each list of tiers must fill the levels from 0 upwards.
     #[must_use]
     pub fn tiers(levels: &[LevelSet], fallback_d: u32) -> Self {
-        let tiers = levels.iter().map(|&levels| Tier { levels, pools: None }).collect();
+        let tiers = levels.iter().map(|&set| Tier { levels: Levels::Set(set), pools: None }).collect();
         let fallback = Fallback { d: fallback_d, ..Fallback::random() };
         Self::new("tiers", Tiers::List(tiers), fallback, Messages::PerDeparture)
     }
@@ -191,7 +239,7 @@ impl Policy {
             (_, "jsq-d") => format!("JSQ({d})"),
             (_, "jiq") if d > 1 => format!("JIQ, fallback {d}"),
             (Tiers::List(t), "threshold") => {
-                format!("threshold {}", t.first().map_or(0, |t| t.levels.to + 1))
+                format!("threshold {}", t.first().map_or(0, |t| t.highest(1) + 1))
             }
             (_, "pull" | "jiq" | "jsq" | "i1f") => self.name.to_uppercase(),
             _ => self.name.clone(),

@@ -39,8 +39,12 @@ pub struct PoolStates {
     pub top: Top,
     /// Share of all servers that are in the pool.
     pub share: f64,
-    /// The service law.
+    /// The service law, at speed 1.
     pub law: PhaseType,
+    /// The speed at level 1, 2, ..., as in the model.
+    pub speed: Vec<f64>,
+    /// Jobs that a server takes without letting any of them wait.
+    pub slots: u32,
 }
 
 /// All server states of a model, with a given number of levels in each pool.
@@ -68,6 +72,12 @@ impl PoolStates {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         false
+    }
+
+    /// How fast a server works that holds `level` jobs, at least 1.
+    #[must_use]
+    pub fn speed_at(&self, level: u32) -> f64 {
+        self.speed[(level.max(1) as usize).min(self.speed.len()) - 1]
     }
 
     /// Indices of the states of one level.
@@ -128,8 +138,15 @@ impl StateSpace {
                     Some(b) if wanted >= b => (b, Top::Buffer),
                     _ => (wanted.max(1), cut),
                 };
-                let states =
-                    PoolStates { offset: len, levels, top, share: pool.share, law: pool.law.clone() };
+                let states = PoolStates {
+                    offset: len,
+                    levels,
+                    top,
+                    share: pool.share,
+                    law: pool.law.clone(),
+                    speed: (1..=pool.speed_levels().min(levels)).map(|k| pool.speed_at(k)).collect(),
+                    slots: pool.slots,
+                };
                 len += states.len();
                 states
             })
@@ -174,8 +191,9 @@ impl StateSpace {
         for pool in &self.pools {
             let served = if pool.top == Top::Absorbing { pool.levels - 1 } else { pool.levels };
             for k in 1..=served {
+                let speed = pool.speed_at(k);
                 for (m, from) in pool.level(k).enumerate() {
-                    let at = |to: usize, rate: f64| Move { from, to, rate };
+                    let at = |to: usize, rate: f64| Move { from, to, rate: speed * rate };
                     let (phases, exit) = (&pool.law.moves()[m], pool.law.exit()[m]);
                     moves.extend(
                         pool.level(k).zip(phases).filter(|(_, r)| **r > 0.0).map(|(to, &r)| at(to, r)),
@@ -247,7 +265,7 @@ mod tests {
     #[test]
     fn states_are_laid_out_level_by_level() {
         let law = PhaseType::coxian(&[2.0, 0.5], &[0.25]).unwrap();
-        let pool = |name: &str, share, buffer| Pool { name: name.into(), share, buffer, law: law.clone() };
+        let pool = |name: &str, share, buffer| Pool::new(name, share, buffer, law.clone());
         let model = Model {
             name: String::new(),
             description: String::new(),

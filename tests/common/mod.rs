@@ -9,11 +9,8 @@ pub fn model(arrival_rate: f64, pools: &[(f64, f64, Option<u32>)], policy: Polic
     let pools = pools
         .iter()
         .enumerate()
-        .map(|(j, &(share, rate, buffer))| Pool {
-            name: format!("p{}", j + 1),
-            share,
-            buffer,
-            law: PhaseType::exponential(rate).unwrap(),
+        .map(|(j, &(share, rate, buffer))| {
+            Pool::new(format!("p{}", j + 1), share, buffer, PhaseType::exponential(rate).unwrap())
         })
         .collect();
     Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }

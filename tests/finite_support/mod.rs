@@ -14,12 +14,7 @@ pub fn model(arrival_rate: f64, policy: Policy, pools: &[(f64, Option<u32>, Phas
     let pools = pools
         .iter()
         .enumerate()
-        .map(|(j, (share, buffer, law))| Pool {
-            name: format!("p{}", j + 1),
-            share: *share,
-            buffer: *buffer,
-            law: law.clone(),
-        })
+        .map(|(j, (share, buffer, law))| Pool::new(format!("p{}", j + 1), *share, *buffer, law.clone()))
         .collect();
     Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }
 }

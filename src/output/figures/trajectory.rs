@@ -3,7 +3,7 @@
 use super::{parameters, spread_out};
 use crate::finite::Summary;
 use crate::fluid::{Event, EventKind, FixedPoint, Path};
-use crate::model::{LevelSet, Model};
+use crate::model::{LevelSet, Levels, Model};
 use crate::output::plot::{Axis, Figure, Guide, Look, Panel, Point, Series};
 
 /// A tail to draw: x_k of a pool.
@@ -109,7 +109,7 @@ fn name(model: &Model, c: TailChoice) -> String {
 }
 
 fn what_happened(model: &Model, event: &Event) -> String {
-    let idle = LevelSet { from: 0, to: 0 };
+    let idle = Levels::Set(LevelSet { from: 0, to: 0 });
     let tier = model.policy.tiers.get(event.tier);
     let is_idle = tier.is_some_and(|t| t.levels == idle && t.pools.is_none());
     match event.kind {

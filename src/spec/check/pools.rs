@@ -40,7 +40,7 @@ impl Check<'_> {
             })?),
         };
         let ServiceFile::Exponential(law) = &pool.service;
-        Ok(Pool { name: name.clone(), share, buffer, law: self.exponential(law, name)? })
+        Ok(Pool::new(name.clone(), share, buffer, self.exponential(law, name)?))
     }
 
     fn names(&self, pools: &[PoolFile]) -> Result<(), SpecError> {
