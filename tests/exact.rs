@@ -204,6 +204,31 @@ fn pull_without_waiting_room_is_erlangs_loss_system() {
 }
 
 #[test]
+fn three_servers_with_eight_places_match_another_solver() {
+    for (policy, jobs, lost) in
+        [(Policy::jsq_d(2, true, false), 3.12135, 0.01789), (Policy::pull(), 2.70248, 0.03427)]
+    {
+        let solved = solve(&one_pool(0.9, policy, Some(8)), 3);
+        close("mean jobs", value(&solved.measures, "mean_jobs"), jobs, 5e-6);
+        close("p_block", value(&solved.measures, "p_block"), lost, 5e-6);
+    }
+}
+
+#[test]
+fn a_large_chain_is_solved_by_sweeps_to_the_same_digits() {
+    // 14,190 states, too wide for elimination; flows in and out of each pool must balance, and each
+    // level of the busy servers of a phase holds what the law says.
+    let law = PhaseType::coxian(&[2.0, 0.5], &[0.25]).unwrap();
+    let solved = solve(&model(0.9, Policy::jsq_d(2, false, false), &[(1.0, Some(3), law)]), 15);
+    assert_eq!(solved.statistics.method, Method::GaussSeidel);
+    let lost = value(&solved.measures, "p_block");
+    close("flow", value(&solved.measures, "throughput"), 0.9 * (1.0 - lost), 1e-12);
+    close("busy", value(&solved.measures, "utilisation"), 0.9 * (1.0 - lost), 1e-12);
+    let jobs: f64 = (0u32..).zip(&solved.jobs).map(|(t, p)| f64::from(t) * p).sum();
+    close("jobs", jobs / 15.0, value(&solved.measures, "mean_jobs"), 1e-12);
+}
+
+#[test]
 fn one_server_with_an_infinite_buffer_is_mg1() {
     let h2 = PhaseType::hyperexponential(
         &[0.887_298_334_620_741_7, 0.112_701_665_379_258_3],
@@ -264,6 +289,8 @@ fn what_has_no_exact_solution_is_refused() {
     }
     let spread = one_pool(0.9, Policy::random(), Some(20));
     too_large(&refused(&spread, 1000));
+    let late = exact(&spread, 2, &Initial::Idle, &[1e12], &|_| ()).unwrap_err();
+    assert!(matches!(late, ExactError::LateTimes { .. }), "{late}");
     let over = one_pool(1.0, Policy::jsq(), None);
     assert_eq!(refused(&over, 2), ExactError::Unstable { load: 1.0 });
     assert!(matches!(refused(&spread, 0), ExactError::Finite(_)));

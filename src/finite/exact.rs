@@ -20,10 +20,13 @@ use super::{FiniteError, settings, start};
 use crate::model::{Initial, Measures, Model};
 use chain::Chain;
 use reading::{Reading, idle_servers, jobs, met};
-use transient::Transient;
+use stationary::Stationary;
 
 /// Infinite and long buffers are cut where the probability that any server stands at the cut is below this.
 const CUT_MASS: f64 = 1e-12;
+
+/// Multiplications that the states at the times asked for may take: about an hour.
+const TRANSIENT_WORK: f64 = 1e12;
 
 /// The first cut that is tried.
 const FIRST_CUT: u32 = 10;
@@ -52,8 +55,8 @@ pub enum ExactError {
     /// Infinite queues are too long.
     #[error(
         "queues of {n} servers are too long for an exact solution: cut at level {cut}, some server stands \
-         there with probability {mass:.1e}, and the next cut takes too much memory; give the pools finite \
-         buffers or lower the load"
+         there with probability {mass:.1e}, and a cut that leaves 1e-12 there would take too much memory, \
+         if there is one: n servers may be unstable where the limit is not. Give the pools finite buffers"
     )]
     LongQueues {
         /// Number of servers.
@@ -80,6 +83,19 @@ pub enum ExactError {
         sweeps: u32,
         /// What they left.
         residual: f64,
+    },
+    /// The times reach too far.
+    #[error(
+        "the state at time {time} takes about {work:.0e} multiplications; at most {limit:.0e} are made. Ask for \
+         earlier times (fluid.horizon), or a smaller n"
+    )]
+    LateTimes {
+        /// The last time.
+        time: f64,
+        /// Multiplications it takes: steps of the uniformisation, for every transition.
+        work: f64,
+        /// Multiplications that are made.
+        limit: f64,
     },
     /// A time is negative, not finite, or before the one ahead of it.
     #[error("time {0} is out of place; times must not decrease and must be finite")]
@@ -160,7 +176,7 @@ pub struct ExactStatistics {
     /// Rate of the steps of the uniformisation.
     pub uniformisation_rate: f64,
     /// Its steps.
-    pub uniformisation_steps: u64,
+    pub uniformisation_steps: usize,
 }
 
 /// Solves `model` with n servers: its stationary law, and its law at `times` from `initial`.
@@ -179,69 +195,102 @@ pub fn exact(
 ) -> Result<Exact, ExactError> {
     let pool_sizes = settings::system(model, n)?;
     let start = start::start(model, initial, &pool_sizes)?;
-    let mut before = 0.0;
+    let mut last_time = 0.0;
     for &time in times {
-        if !(before..f64::INFINITY).contains(&time) {
+        if !(last_time..f64::INFINITY).contains(&time) {
             return Err(ExactError::Time(time));
         }
-        before = time;
+        last_time = time;
     }
     if model.pools.iter().all(|p| p.buffer.is_none()) && model.load() >= 1.0 {
         return Err(ExactError::Unstable { load: model.load() });
     }
     let top = start.iter().map(Vec::len).max().unwrap_or(0);
     let mut cut = FIRST_CUT.max(u32::try_from(top + 2).unwrap_or(u32::MAX));
-    let mut last = None;
+    let mut tried: Vec<Tried> = Vec::new();
     loop {
-        let chain = match (Chain::new(model, &pool_sizes, &start, cut), last) {
-            (Err(ExactError::TooLarge { .. }), Some((cut, mass))) => {
-                return Err(ExactError::LongQueues { n, cut, mass });
-            }
+        let chain = match (Chain::new(model, &pool_sizes, &start, cut), tried.last()) {
+            (Err(ExactError::TooLarge { .. }), Some(last)) => return Err(last.too_long(n)),
             (chain, _) => chain?,
         };
         announce(&chain.size(n));
-        let solved = solve(&chain, n, &pool_sizes, times)?;
-        let mass = solved.statistics.cut_mass.max(solved.statistics.cut_mass_transient);
-        if mass <= CUT_MASS {
-            return Ok(solved);
+        let transitions = chain.generator.transitions().max(1);
+        #[allow(clippy::cast_precision_loss)]
+        let work = chain.generator.fastest() * last_time * transitions as f64;
+        if work > TRANSIENT_WORK {
+            return Err(ExactError::LateTimes { time: last_time, work, limit: TRANSIENT_WORK });
         }
-        last = Some((cut, mass));
-        cut = next_cut(cut, mass);
+        let found = stationary::stationary(&chain.generator, &chain.jobs, &chain.from_idle)?;
+        let mut mass = chain.cut_mass(&found.law);
+        if mass <= CUT_MASS {
+            let solved = solve(&chain, &found, n, &pool_sizes, times);
+            mass = solved.statistics.cut_mass_transient;
+            if mass <= CUT_MASS {
+                return Ok(solved);
+            }
+        }
+        tried.push(Tried { cut, memory: to_f64(chain.memory), mass });
+        cut = next_cut(&tried, n)?;
     }
 }
 
-/// Where to cut next, if the mass falls geometrically with the level.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn next_cut(cut: u32, mass: f64) -> u32 {
-    let wanted = f64::from(cut) * CUT_MASS.ln() / mass.min(0.5).ln();
-    (wanted.ceil() as u32).clamp(cut + 4, cut.saturating_mul(2)) + 1
+/// A cut of long buffers that left too much.
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    cut: u32,
+    memory: f64,
+    mass: f64,
 }
 
-fn solve(chain: &Chain, n: u64, pool_sizes: &[u64], times: &[f64]) -> Result<Exact, ExactError> {
-    let found = stationary::stationary(&chain.generator, &chain.jobs, &chain.from_idle)?;
-    let at_cut: Vec<bool> = (0..chain.states.len()).map(|i| chain.at_cut(i)).collect();
-    let cut_mass =
-        |law: &[f64]| law.iter().zip(&at_cut).filter(|(_, cut)| **cut).map(|(p, _)| p).sum::<f64>();
+impl Tried {
+    fn too_long(&self, n: u64) -> ExactError {
+        ExactError::LongQueues { n, cut: self.cut, mass: self.mass }
+    }
+}
+
+/// Where to cut next: where the mass would be small enough if it went on falling geometrically with the
+/// level. Gives up after three cuts if that chain would be too large, its memory a power of the level.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn next_cut(tried: &[Tried], n: u64) -> Result<u32, ExactError> {
+    let [.., before, last] = tried else {
+        return Ok(2 * tried.first().map_or(FIRST_CUT, |first| first.cut) + 1);
+    };
+    let level = f64::from(last.cut);
+    let fall = (before.mass / last.mass).ln() / (level - f64::from(before.cut));
+    let wanted = if fall > 0.0 { level + (last.mass / CUT_MASS).ln() / fall + 2.0 } else { f64::INFINITY };
+    let power = (last.memory / before.memory).ln() / (level / f64::from(before.cut)).ln();
+    if tried.len() > 2 && last.memory * (wanted / level).powf(power) > to_f64(chain::MEMORY_LIMIT) {
+        return Err(last.too_long(n));
+    }
+    Ok(wanted.min(4.0 * level).max(level + 4.0).ceil() as u32)
+}
+
+/// Reads the stationary law, and the law at `times`.
+fn solve(chain: &Chain, found: &Stationary, n: u64, pool_sizes: &[u64], times: &[f64]) -> Exact {
     let stationary = Reading::new(chain, &found.law);
-    let (mut transient, mut snapshots) = (Transient::new(&chain.generator, chain.start.clone()), Vec::new());
-    let mut cut_mass_transient = 0.0f64;
-    let (mut now, met) = (0.0, if times.is_empty() { Vec::new() } else { met(chain) });
-    for &time in times {
-        transient.advance(time - now);
-        now = time;
-        cut_mass_transient = cut_mass_transient.max(cut_mass(&transient.law));
-        let reading = Reading::new(chain, &transient.law);
-        let share = |i: usize| transient.law.iter().zip(&met).map(|(p, met)| p * met[i]).sum();
-        snapshots.push(ExactSnapshot {
+    // What a job meets and who stands at the cut, for every state, beside the servers per cell.
+    let cells = chain.cells.len();
+    let met = if times.is_empty() { Vec::new() } else { met(chain) };
+    let path = transient::transient(&chain.generator, chain.start.clone(), times, cells + 4, |law, means| {
+        let (servers, rest) = means.split_at_mut(cells);
+        Reading::servers(chain, law, servers);
+        for (i, mean) in rest[..3].iter_mut().enumerate() {
+            *mean = law.iter().zip(&met).map(|(p, met)| p * met[i]).sum();
+        }
+        rest[3] = chain.cut_mass(law);
+    });
+    let snapshot = |(&time, means): (&f64, &Vec<f64>)| {
+        let reading = Reading::of(chain, means[..cells].to_vec());
+        ExactSnapshot {
             time,
             tails: reading.tails(n),
             mean_jobs: reading.mean_jobs(n),
-            p_idle: share(0),
-            p_wait: share(1),
-            p_block: share(2),
-        });
-    }
-    Ok(Exact {
+            p_idle: means[cells],
+            p_wait: means[cells + 1],
+            p_block: means[cells + 2],
+        }
+    };
+    Exact {
         n,
         pool_sizes: pool_sizes.to_vec(),
         measures: stationary.account(&found.law, n).measures(chain.model),
@@ -249,16 +298,21 @@ fn solve(chain: &Chain, n: u64, pool_sizes: &[u64], times: &[f64]) -> Result<Exa
         levels: stationary.levels(),
         idle_servers: idle_servers(chain, &found.law, n),
         jobs: jobs(chain, &found.law),
-        transient: snapshots,
+        transient: times.iter().zip(&path.means).map(snapshot).collect(),
         statistics: ExactStatistics {
             size: chain.size(n),
             method: found.method,
             sweeps: found.sweeps,
             residual: found.residual,
-            cut_mass: cut_mass(&found.law),
-            cut_mass_transient,
-            uniformisation_rate: transient.rate,
-            uniformisation_steps: transient.steps,
+            cut_mass: chain.cut_mass(&found.law),
+            cut_mass_transient: path.means.iter().map(|means| means[cells + 3]).fold(0.0, f64::max),
+            uniformisation_rate: path.rate,
+            uniformisation_steps: path.steps,
         },
-    })
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn to_f64(count: u64) -> f64 {
+    count as f64
 }

@@ -1,11 +1,13 @@
-//! Finite n: the exact jump process of n servers, sampled.
+//! Finite n: the exact jump process of n servers, read in three ways that check one another.
 //!
-//! The state is how many servers of each pool hold k jobs (and, for services with several phases, in
-//! which phase), so that an event costs the same for ten servers and for ten million. Nothing here
-//! is shared with the fluid limit: integers and random choices only, which is what makes the one a
-//! check of the other.
+//! [`simulate`] samples counts: its state is how many servers of each pool hold k jobs (and, for
+//! services with several phases, in which phase), so that an event costs the same for ten servers and
+//! for ten million. [`simulate_servers`] samples the servers one by one and follows every job.
+//! [`exact()`] solves the chain, for small n. They share the definitions of the measures, the rounding of
+//! a start to whole servers, and the streams of random numbers, but no clock and no choice of a server.
+//! Nothing here is shared with the fluid limit.
 //!
-//! [`simulate`] runs independent replications on all threads of the current rayon pool. A
+//! Both samplers run independent replications on all threads of the current rayon pool. A
 //! replication's random numbers depend on the seed, n and its number alone, and replications are
 //! added up in the order of their numbers: results are the same to the last bit for any number of
 //! threads.

@@ -250,7 +250,8 @@ impl<'a, R: Rng> Farm<'a, R> {
         self.alarms.push(Alarm { time, server });
     }
 
-    /// The rate at which a server leaves a phase: the one place where a speed is read.
+    /// The rate at which a server leaves a phase: the one place where a speed is read. It does not depend
+    /// on the level, so an arrival leaves the server's alarm as it is.
     fn phase_rate(&self, server: u32, phase: usize) -> f64 {
         self.model.pools[self.roster.pool(server)].law.rate(phase)
     }

@@ -46,19 +46,18 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
         for (pool, tails) in &run.tails.0 {
             rows.tails("finite", &n, "", pool, tails.iter().copied())?;
         }
+        if let Some(times) = &run.job_times {
+            rows.durations(&n, "", &times.waiting_time, &times.response_time)?;
+            for pool in &times.pools {
+                rows.durations(&n, &pool.name, &pool.waiting_time, &pool.response_time)?;
+            }
+        }
         for point in &run.trajectory {
             let time = point.time.to_string();
             rows.row(["finite", &n, &time, "", "", "mean_jobs"], point.mean_jobs)?;
             for (pool, tails) in &point.tails.0 {
                 rows.tails("finite", &n, &time, pool, tails.iter().copied())?;
             }
-        }
-    }
-    for run in &document.finite {
-        let Some(times) = &run.job_times else { continue };
-        rows.durations(run.n, "", &times.waiting_time, &times.response_time)?;
-        for pool in &times.pools {
-            rows.durations(run.n, &pool.name, &pool.waiting_time, &pool.response_time)?;
         }
     }
     for part in &document.exact {
@@ -110,7 +109,7 @@ impl Rows {
 
     fn durations(
         &mut self,
-        n: u64,
+        n: &str,
         pool: &str,
         waiting: &Durations,
         response: &Durations,
@@ -118,7 +117,7 @@ impl Rows {
         for (what, durations) in [("waiting_time", waiting), ("response_time", response)] {
             for name in Durations::NAMES {
                 if let Some(value) = durations.get(name) {
-                    self.row(["finite", &n.to_string(), "", pool, "", &format!("{what}.{name}")], value)?;
+                    self.row(["finite", n, "", pool, "", &format!("{what}.{name}")], value)?;
                 }
             }
         }

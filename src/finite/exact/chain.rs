@@ -11,7 +11,10 @@ use super::{ExactError, Size};
 use crate::model::{Model, StateSpace, Top};
 
 /// Memory that the states and their rates may take.
-const MEMORY_LIMIT: u64 = 1 << 30;
+pub(super) const MEMORY_LIMIT: u64 = 1 << 30;
+
+/// Work that the states at time 0 may take: states, summed over the servers put into them.
+const MOST_PLACED: usize = 10_000_000;
 
 /// Server states that the chain may have.
 const MOST_CELLS: usize = 1 << 20;
@@ -32,6 +35,8 @@ pub(super) struct Chain<'a> {
     /// Whether a state can be reached from the idle system.
     pub(super) from_idle: Vec<bool>,
     pub(super) generator: Generator,
+    /// States with a server where a long buffer was cut.
+    at_cut: Vec<u32>,
     /// Probabilities at time 0.
     pub(super) start: Vec<f64>,
     /// Bytes taken, about.
@@ -61,49 +66,42 @@ impl<'a> Chain<'a> {
             return Err(too_large());
         }
         let steps = Steps::new(model, &space, n);
-        let mut seen: IndexSet<Occupied> = IndexSet::new();
+        let mut found = Explored::default();
         // Fewer than 2^32 servers, as was checked.
         let count = |servers: u64| u32::try_from(servers).unwrap_or(u32::MAX);
         let idle = space.pools.iter().zip(sizes).filter(|(_, size)| **size > 0);
-        seen.insert(idle.map(|(pool, &size)| (index(pool.offset), count(size))).collect());
-        let mut rows = Generator::new();
-        let mut memory = 0;
-        let mut explore = |seen: &mut IndexSet<Occupied>| -> Result<(), ExactError> {
-            while let Some(state) = seen.get_index(rows.states()) {
-                let mut moves = BTreeMap::new();
-                for (to, rate) in steps.from(state) {
-                    *moves.entry(index(seen.insert_full(to).0)).or_insert(0.0) += rate;
-                }
-                memory += bytes(seen, rows.states(), moves.len());
-                if memory > MEMORY_LIMIT {
-                    return Err(too_large());
-                }
-                rows.push(moves.into_iter());
-            }
-            Ok(())
-        };
-        explore(&mut seen)?;
-        let reached = seen.len();
-        let start: Vec<(u32, f64)> = starts(&space, sizes, start)
-            .into_iter()
-            .map(|(state, p)| (index(seen.insert_full(state).0), p))
-            .collect();
-        explore(&mut seen)?;
+        found.states.insert(idle.map(|(pool, &size)| (index(pool.offset), count(size))).collect());
+        found.explore(&steps).ok_or_else(too_large)?;
+        let reached = found.states.len();
+        let mut first = Vec::new();
+        for (state, p) in starts(&space, sizes, start).ok_or_else(too_large)? {
+            first.push((found.states.insert_full(state).0, p));
+        }
+        found.explore(&steps).ok_or_else(too_large)?;
+
         let cells = steps.cells;
+        let Explored { states, rows, memory } = found;
         let jobs_in =
             |state: &Occupied| state.iter().map(|&(c, count)| cells[c as usize].level * count).sum::<u32>();
-        let mut order: Vec<u32> = (0..index(seen.len())).collect();
-        order.sort_by_cached_key(|&i| (seen.get_index(i as usize).map_or(0, jobs_in), i));
-        let old: Vec<Occupied> = seen.into_iter().collect();
-        let mut law = vec![0.0; old.len()];
-        start.iter().for_each(|&(i, p)| law[i as usize] += p);
+        let is_cut = |cell: Cell| {
+            let pool = &space.pools[cell.pool];
+            pool.is_cut() && cell.level == pool.levels
+        };
+        let mut order: Vec<u32> = (0..index(states.len())).collect();
+        order.sort_by_cached_key(|&i| (states.get_index(i as usize).map_or(0, jobs_in), i));
+        let states: Vec<Occupied> =
+            order.iter().filter_map(|&i| states.get_index(i as usize).cloned()).collect();
+        let at_cut = |state: &Occupied| state.iter().any(|&(c, _)| is_cut(cells[c as usize]));
+        let mut law = vec![0.0; states.len()];
+        first.iter().for_each(|&(i, p)| law[i] += p);
         Ok(Self {
             model,
             generator: rows.reordered(&order),
-            jobs: order.iter().map(|&i| jobs_in(&old[i as usize])).collect(),
+            jobs: states.iter().map(jobs_in).collect(),
             from_idle: order.iter().map(|&i| (i as usize) < reached).collect(),
+            at_cut: (0..).zip(&states).filter(|(_, state)| at_cut(state)).map(|(i, _)| i).collect(),
             start: order.iter().map(|&i| law[i as usize]).collect(),
-            states: order.iter().map(|&i| old[i as usize].clone()).collect(),
+            states,
             cells,
             space,
             memory,
@@ -126,13 +124,36 @@ impl<'a> Chain<'a> {
         route(self.model, &self.cells, &self.states[state])
     }
 
-    /// Whether a server stands where an infinite buffer was cut.
-    pub(super) fn at_cut(&self, state: usize) -> bool {
-        self.states[state].iter().any(|&(c, _)| {
-            let cell = self.cells[c as usize];
-            let pool = &self.space.pools[cell.pool];
-            pool.is_cut() && cell.level == pool.levels
-        })
+    /// The probability that some server stands where a long buffer was cut.
+    pub(super) fn cut_mass(&self, law: &[f64]) -> f64 {
+        self.at_cut.iter().map(|&state| law[state as usize]).sum()
+    }
+}
+
+/// States in the order they were found, and the rates out of those that were looked at.
+#[derive(Default)]
+struct Explored {
+    states: IndexSet<Occupied>,
+    rows: Generator,
+    memory: u64,
+}
+
+impl Explored {
+    /// Looks at all states that were found, and at all that are found by that. `None` if memory runs out.
+    fn explore(&mut self, steps: &Steps) -> Option<()> {
+        while let Some(state) = self.states.get_index(self.rows.states()) {
+            let occupied = state.len();
+            let mut moves = BTreeMap::new();
+            for (to, rate) in steps.from(state) {
+                *moves.entry(index(self.states.insert_full(to).0)).or_insert(0.0) += rate;
+            }
+            self.memory += bytes(occupied, moves.len());
+            self.rows.push(moves.into_iter());
+            if self.memory > MEMORY_LIMIT {
+                return None;
+            }
+        }
+        Some(())
     }
 }
 
@@ -198,7 +219,9 @@ fn add(state: &mut Vec<(u32, u32)>, cell: u32, servers: u32) {
 }
 
 /// The states at time 0 with their probabilities: jobs in service start in a phase drawn by their law.
-fn starts(space: &StateSpace, sizes: &[u64], busy: &[Vec<u64>]) -> BTreeMap<Occupied, f64> {
+/// `None` if there are too many.
+fn starts(space: &StateSpace, sizes: &[u64], busy: &[Vec<u64>]) -> Option<BTreeMap<Occupied, f64>> {
+    let mut placed = 0;
     let mut all = BTreeMap::from([(Occupied::default(), 1.0)]);
     let place = |all: BTreeMap<Occupied, f64>, entry: &[(usize, f64)], servers: u32| {
         let mut next = BTreeMap::new();
@@ -219,16 +242,23 @@ fn starts(space: &StateSpace, sizes: &[u64], busy: &[Vec<u64>]) -> BTreeMap<Occu
             match entry.len() {
                 _ if servers == 0 => {}
                 1 => all = place(all, &entry, servers),
-                _ => all = (0..servers).fold(all, |all, _| place(all, &entry, 1)),
+                _ => {
+                    for _ in 0..servers {
+                        all = place(all, &entry, 1);
+                        placed += all.len();
+                        if placed > MOST_PLACED {
+                            return None;
+                        }
+                    }
+                }
             }
         }
     }
-    all
+    Some(all)
 }
 
 /// Bytes that a state takes in the index, in the list of states and in the generator and its copy.
-fn bytes(seen: &IndexSet<Occupied>, state: usize, transitions: usize) -> u64 {
-    let occupied = seen.get_index(state).map_or(0, |s| s.len());
+fn bytes(occupied: usize, transitions: usize) -> u64 {
     2 * (32 + 8 * occupied as u64) + 16 + 2 * (8 + 16 * transitions as u64) + 6 * 8
 }
 

@@ -1,6 +1,7 @@
 //! What a law on the states of the chain says: means, measures, distributions.
 
 use super::chain::Chain;
+use super::to_f64;
 use crate::finite::accounts::{Account, PoolAccount};
 
 /// By state, the probabilities that a job is sent to an idle, a busy, a full server.
@@ -23,13 +24,25 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
+    /// The means under a law.
     pub(super) fn new(chain: &'a Chain<'a>, law: &[f64]) -> Self {
         let mut servers = vec![0.0; chain.cells.len()];
+        Self::servers(chain, law, &mut servers);
+        Self { chain, servers }
+    }
+
+    /// Means known already.
+    pub(super) fn of(chain: &'a Chain<'a>, servers: Vec<f64>) -> Self {
+        Self { chain, servers }
+    }
+
+    /// Writes the mean numbers of servers per cell.
+    pub(super) fn servers(chain: &Chain, law: &[f64], servers: &mut [f64]) {
+        servers.fill(0.0);
         // Rare states, which have the most jobs, first: small means keep their digits.
         for (state, p) in chain.states.iter().zip(law).rev() {
             state.iter().for_each(|&(c, count)| servers[c as usize] += p * f64::from(count));
         }
-        Self { chain, servers }
     }
 
     /// By pool and level, mean numbers of servers.
@@ -131,9 +144,4 @@ pub(super) fn jobs(chain: &Chain, law: &[f64]) -> Vec<f64> {
     chain.jobs.iter().zip(law).for_each(|(&t, p)| all[t as usize] += p);
     all.truncate(all.iter().rposition(|p| *p > 1e-16).map_or(0, |t| t + 1));
     all
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn to_f64(count: u64) -> f64 {
-    count as f64
 }

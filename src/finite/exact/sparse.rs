@@ -1,7 +1,7 @@
 //! The generator of a Markov chain, row by row.
 
 /// Rates from state to state; the diagonal is implied.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Generator {
     /// Where each row starts in `entries`; one more than there are rows.
     starts: Vec<usize>,
@@ -9,12 +9,14 @@ pub(super) struct Generator {
     entries: Vec<(u32, f64)>,
 }
 
-impl Generator {
-    /// From rows of (state after, rate).
-    pub(super) fn new() -> Self {
+impl Default for Generator {
+    /// No states yet.
+    fn default() -> Self {
         Self { starts: vec![0], entries: Vec::new() }
     }
+}
 
+impl Generator {
     /// Appends a row.
     pub(super) fn push(&mut self, row: impl Iterator<Item = (u32, f64)>) {
         self.entries.extend(row);
@@ -69,7 +71,7 @@ impl Generator {
     pub(super) fn reordered(&self, order: &[u32]) -> Self {
         let mut place = vec![0; order.len()];
         (0..).zip(order).for_each(|(i, &old)| place[old as usize] = i);
-        let mut rows = Self::new();
+        let mut rows = Self::default();
         for &old in order {
             rows.push(self.row(old as usize).iter().map(|&(to, rate)| (place[to as usize], rate)));
         }

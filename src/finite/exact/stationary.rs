@@ -165,7 +165,7 @@ mod tests {
 
     /// M/M/1 with a buffer: rate `up` for arrivals and 1 for services.
     fn queue(up: f64, buffer: u32) -> (Generator, Vec<u32>) {
-        let mut generator = Generator::new();
+        let mut generator = Generator::default();
         for k in 0..=buffer {
             let rise = (k < buffer).then_some((k + 1, up));
             generator.push(rise.into_iter().chain((k > 0).then(|| (k.wrapping_sub(1), 1.0))));
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn states_that_idle_does_not_lead_to_have_no_mass() {
         // State 2 is left for good.
-        let mut generator = Generator::new();
+        let mut generator = Generator::default();
         generator.push([(1, 1.0)].into_iter());
         generator.push([(0, 1.0)].into_iter());
         generator.push([(0, 1.0)].into_iter());

@@ -5,56 +5,63 @@ use super::sparse::Generator;
 /// Terms below this fraction of the largest are left out.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// A law that moves on in time.
+/// Means of functions of the state at given times, and the work they took.
 #[derive(Debug)]
-pub(super) struct Transient<'a> {
-    generator: &'a Generator,
-    out: Vec<f64>,
+pub(super) struct Transient {
+    /// By time, the means.
+    pub(super) means: Vec<Vec<f64>>,
     /// The rate of the Poisson process whose points are the steps.
     pub(super) rate: f64,
     /// Steps taken.
-    pub(super) steps: u64,
-    /// The law now.
-    pub(super) law: Vec<f64>,
-    term: Vec<f64>,
-    next: Vec<f64>,
+    pub(super) steps: usize,
 }
 
-impl<'a> Transient<'a> {
-    /// Starts from `law`.
-    pub(super) fn new(generator: &'a Generator, law: Vec<f64>) -> Self {
-        let out: Vec<f64> = (0..generator.states()).map(|i| generator.out(i)).collect();
-        let (term, next) = (law.clone(), law.clone());
-        Self { generator, out, rate: generator.fastest(), steps: 0, law, term, next }
-    }
-
-    /// Lets `time` pass: the law after a Poisson number of steps of the chain that is looked at with
-    /// the rate of its fastest state.
-    pub(super) fn advance(&mut self, time: f64) {
-        let (first, weights) = poisson(self.rate * time);
-        self.term.copy_from_slice(&self.law);
-        self.law.fill(0.0);
-        for step in 0..first + weights.len() {
-            if step > 0 {
-                self.step();
+/// The means of `width` functions of the state at `times`, which do not decrease, from the law `start`.
+/// `read` writes the means under a law, and is linear in it.
+///
+/// The law at time t is that after a Poisson number, of mean rate times t, of steps of the chain looked
+/// at with the rate of its fastest state. One sequence of steps serves all times: only the means
+/// are weighted, never the law.
+pub(super) fn transient(
+    generator: &Generator,
+    start: Vec<f64>,
+    times: &[f64],
+    width: usize,
+    read: impl Fn(&[f64], &mut [f64]),
+) -> Transient {
+    let out: Vec<f64> = (0..generator.states()).map(|i| generator.out(i)).collect();
+    let rate = generator.fastest();
+    let windows: Vec<(usize, Vec<f64>)> = times.iter().map(|&time| poisson(rate * time)).collect();
+    let steps = windows.iter().map(|(first, weights)| first + weights.len()).max().unwrap_or(0);
+    let mut means = vec![vec![0.0; width]; times.len()];
+    let (mut law, mut next, mut now) = (start, vec![0.0; out.len()], vec![0.0; width]);
+    for step in 0..steps {
+        let weight = |(first, weights): &(usize, Vec<f64>)| weights.get(step.checked_sub(*first)?).copied();
+        if windows.iter().any(|window| weight(window).is_some()) {
+            read(&law, &mut now);
+            for (means, window) in means.iter_mut().zip(&windows) {
+                if let Some(weight) = weight(window) {
+                    means.iter_mut().zip(&now).for_each(|(mean, x)| *mean += weight * x);
+                }
             }
-            if let Some(weight) = step.checked_sub(first).map(|i| weights[i]) {
-                self.law.iter_mut().zip(&self.term).for_each(|(p, t)| *p += weight * t);
-            }
+        }
+        if step + 1 < steps {
+            advance(generator, &out, rate, &law, &mut next);
+            std::mem::swap(&mut law, &mut next);
         }
     }
+    Transient { means, rate, steps }
+}
 
-    fn step(&mut self) {
-        self.steps += 1;
-        for ((next, term), out) in self.next.iter_mut().zip(&self.term).zip(&self.out) {
-            *next = term * (1.0 - out / self.rate);
+/// One step of the chain looked at with this rate.
+fn advance(generator: &Generator, out: &[f64], rate: f64, law: &[f64], next: &mut [f64]) {
+    for ((next, p), out) in next.iter_mut().zip(law).zip(out) {
+        *next = p * (1.0 - out / rate);
+    }
+    for (i, &p) in law.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+        for &(to, one) in generator.row(i) {
+            next[to as usize] += p * one / rate;
         }
-        for (i, &p) in self.term.iter().enumerate().filter(|(_, p)| **p > 0.0) {
-            for &(to, rate) in self.generator.row(i) {
-                self.next[to as usize] += p * rate / self.rate;
-            }
-        }
-        std::mem::swap(&mut self.term, &mut self.next);
     }
 }
 
@@ -105,14 +112,19 @@ mod tests {
 
     #[test]
     fn two_states_relax_as_an_exponential() {
-        let mut generator = Generator::new();
+        let mut generator = Generator::default();
         generator.push([(1, 2.0)].into_iter());
         generator.push([(0, 3.0)].into_iter());
-        let mut transient = Transient::new(&generator, vec![1.0, 0.0]);
-        for i in 1..=5 {
-            transient.advance(0.2);
-            let exact = 0.6 + 0.4 * (-f64::from(i)).exp();
-            assert!((transient.law[0] - exact).abs() < 1e-14);
+        let times = [0.0, 0.2, 0.4, 7.0];
+        let found = transient(&generator, vec![1.0, 0.0], &times, 1, |law, means| means[0] = law[0]);
+        for (time, means) in times.iter().zip(&found.means) {
+            let exact = 0.6 + 0.4 * (-5.0 * time).exp();
+            assert!((means[0] - exact).abs() < 1e-14, "{time}");
         }
+        // A chain that never moves.
+        let mut still = Generator::default();
+        still.push(std::iter::empty());
+        let found = transient(&still, vec![1.0], &times, 1, |law, means| means[0] = law[0]);
+        assert_eq!(found.means, vec![vec![1.0]; 4]);
     }
 }
