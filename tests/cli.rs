@@ -252,3 +252,65 @@ fn help_and_version_are_there() {
     }
     assert_eq!(place.run(&["--version"]).0, 0);
 }
+
+#[test]
+fn servers_one_by_one_give_quantiles_and_the_same_bytes_for_any_number_of_threads() {
+    let place = Place::new();
+    let result = |threads: &str, format: &str| -> String {
+        let args =
+            ["simulate", "good.toml", "--sampler", "servers", "--format", format, "--threads", threads];
+        let (code, out, err) = place.run(&args);
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    for format in ["table", "csv"] {
+        let one = result("1", format);
+        assert_eq!(one, result("2", format));
+        assert_eq!(one, result("7", format));
+        assert!(one.contains("p90"), "{one}");
+    }
+    let json = |threads| -> serde_json::Value {
+        let mut value: serde_json::Value = serde_json::from_str(&result(threads, "json")).unwrap();
+        value.as_object_mut().unwrap().remove("run").unwrap();
+        value
+    };
+    let one = json("1");
+    assert_eq!(one.to_string(), json("2").to_string());
+    assert_eq!(one.to_string(), json("7").to_string());
+    let finite = &one["finite"][0];
+    assert_eq!(finite["sampler"], "servers");
+    assert!(finite["job_times"]["response_time"]["p90"]["half_width"].as_f64().unwrap() > 0.0);
+    assert!(finite["job_times"]["pools"]["a"]["waiting_time"]["mean"]["value"].as_f64().unwrap() >= 0.0);
+    // Counts follow no job.
+    let (_, out, _) = place.run(&["simulate", "good.toml", "--format", "json"]);
+    let counts: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(counts["finite"][0]["sampler"], "counts");
+    assert!(counts["finite"][0]["job_times"].is_null());
+    let huge = ["simulate", "good.toml", "--sampler", "servers", "--n", "100000000"];
+    refused(&place, &huge, &["100000000 servers", "1024 MiB", "sampler of counts"]);
+    refused(&place, &["simulate", "good.toml", "--sampler", "gillespie"], &["counts", "servers"]);
+}
+
+#[test]
+fn exact_solves_small_systems_and_refuses_large_ones() {
+    let place = Place::new();
+    let (code, out, err) = place.run(&["exact", "good.toml", "--n", "2,3"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("n = 2: 10 states") && err.contains("n = 3: 20 states"), "{err}");
+    assert!(out.contains("n = 3 (a 3): exact") && out.contains("p_block"), "{out}");
+    let (code, _, err) =
+        place.run(&["exact", "good.toml", "--n", "2", "--quiet", "--out", "exact.csv", "--format", "csv"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let csv = fs::read_to_string(place.path().join("exact.csv")).unwrap();
+    assert!(csv.contains("exact,2,,,0,p_idle_servers,"), "{csv}");
+    let (code, out, _) = place.run(&["exact", "good.toml", "--n", "2", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let part = &json["exact"][0];
+    assert_eq!((code, part["idle_servers"].as_array().unwrap().len()), (0, 3));
+    assert_eq!(part["statistics"]["method"], "elimination");
+    let total: f64 = part["jobs"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).sum();
+    assert!((total - 1.0).abs() < 1e-14);
+    assert_eq!(part["trajectory"][0]["tails"]["a"][0], 0.0);
+    refused(&place, &["exact", "good.toml", "--n", "100000", "--quiet"], &["100000 servers", "--n"]);
+    refused(&place, &["exact", "good.toml", "--n", "2", "--plot", "a.svg"], &["--plot"]);
+}

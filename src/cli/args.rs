@@ -27,9 +27,15 @@ path.svg\n  fluidlimit solve model.toml --set arrivals.rate=0.9 --format json --
     /// Simulate the system exactly at finite n, beside the fluid
     #[command(
         after_help = "Examples:\n  fluidlimit simulate model.toml\n  fluidlimit simulate model.toml --n \
-50,500 --seed 7\n  fluidlimit simulate model.toml --set finite.replications=100 --plot levels.svg"
+50,500 --seed 7\n  fluidlimit simulate model.toml --n 50 --sampler servers\n  fluidlimit simulate model.toml --set finite.replications=100 --plot levels.svg"
     )]
-    Simulate(Common),
+    Simulate(SimulateOptions),
+    /// Solve the chain of n servers exactly, for small n, beside the fluid
+    #[command(
+        after_help = "Examples:\n  fluidlimit exact model.toml --n 3\n  fluidlimit exact model.toml --n 2,3,4 \
+--format json --out exact.json\n  fluidlimit exact model.toml --n 3 --set pools.fast.buffer=5"
+    )]
+    Exact(Common),
     /// Measure how the fluid's error falls with n, and fit its slope
     #[command(
         after_help = "Examples:\n  fluidlimit converge model.toml\n  fluidlimit converge model.toml --n \
@@ -51,6 +57,15 @@ pub(super) enum Format {
     Json,
     /// One number a row
     Csv,
+}
+
+/// Samplers of finite n.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SamplerChoice {
+    /// Numbers of servers per level: any n
+    Counts,
+    /// Servers one by one: also quantiles of waiting and response times
+    Servers,
 }
 
 /// Figures.
@@ -96,6 +111,16 @@ pub(super) struct Common {
     /// Say more: all levels, statistics of the solver
     #[arg(long, short)]
     pub verbose: bool,
+}
+
+/// What `simulate` takes.
+#[derive(Debug, Clone, Args)]
+pub(super) struct SimulateOptions {
+    /// What to sample
+    #[arg(long, value_enum, default_value_t = SamplerChoice::Counts)]
+    pub sampler: SamplerChoice,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 /// What `plot` takes.

@@ -1,6 +1,6 @@
 //! What stops a command, and with which exit code.
 
-use crate::finite::FiniteError;
+use crate::finite::{ExactError, FiniteError};
 use crate::fluid::FluidError;
 use crate::output::file::FileError;
 use crate::output::plot::PlotError;
@@ -23,6 +23,9 @@ pub enum CliError {
     /// The simulation could not be run.
     #[error("error: {0}")]
     Finite(#[from] FiniteError),
+    /// There is no exact solution.
+    #[error("error: {0}")]
+    Exact(#[from] ExactError),
     /// A result file.
     #[error("error: {0}")]
     File(#[from] FileError),
@@ -48,7 +51,8 @@ impl CliError {
         match self {
             Self::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Interrupted | Self::Finite(FiniteError::Interrupted) => 130,
-            Self::Spec(_) | Self::Usage(_) | Self::Finite(_) => 2,
+            Self::Exact(ExactError::NotConverged { .. }) => 3,
+            Self::Spec(_) | Self::Usage(_) | Self::Finite(_) | Self::Exact(_) => 2,
             Self::File(FileError::NoFolder { .. } | FileError::IsFolder(_)) => 2,
             Self::Plot(
                 PlotError::Suffix { .. } | PlotError::NoFolder { .. } | PlotError::IsFolder { .. },

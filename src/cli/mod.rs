@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod converge;
 mod error;
+mod exact;
 mod plot;
 mod session;
 mod simulate;
@@ -24,6 +25,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Check(options) => check::run(options),
         Command::Solve(options) => solve::run(options),
         Command::Simulate(options) => simulate::run(options),
+        Command::Exact(options) => exact::run(options),
         Command::Converge(options) => converge::run(options),
         Command::Plot(options) => plot::run(options),
     }

@@ -4,6 +4,7 @@ use super::args::{Kind, PlotOptions};
 use super::error::CliError;
 use super::session::{Session, grid};
 use super::simulate::SAMPLES;
+use crate::finite;
 use crate::output::{figures, plot};
 use crate::run::Convergence;
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ pub(super) fn run(options: &PlotOptions) -> Result<ExitCode, CliError> {
     // Finite paths end at their own horizon; the fluid is drawn to its own.
     let times = grid(s.fluid.horizon, points);
     let fluid = session.fluid(Some(times.clone()))?;
-    let runs = session.finite(&fluid, &times, all_paths)?;
+    let runs = session.finite(finite::simulate, &fluid, &times, all_paths)?;
     let figure = match options.kind {
         Kind::Trajectory => {
             let tails = figures::default_tails(model, &fluid.path);

@@ -2,9 +2,9 @@
 
 use super::args::{Common, Format};
 use super::error::CliError;
-use crate::finite::{self, Control, Settings, Summary};
+use crate::finite::{Control, FiniteError, Settings, Summary};
 use crate::fluid::{self, FixedPoint, Path, Plan};
-use crate::model::Top;
+use crate::model::{Model, Top};
 use crate::output::document::{Document, FinitePart, FluidPart, ModelPart, RunPart};
 use crate::output::plot::{self, Figure};
 use crate::output::{csv, file, table};
@@ -28,6 +28,9 @@ pub(super) struct Fluid {
     pub truncation: f64,
     pub fixed: FixedPoint,
 }
+
+/// A sampler of finite n.
+pub(super) type Sample = fn(&Model, &Settings, &dyn Control) -> Result<Summary, FiniteError>;
 
 /// Set by the first Ctrl-C.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -75,7 +78,13 @@ impl<'a> Session<'a> {
     }
 
     /// Simulates each n, with snapshots at `times`; stops early when interrupted.
-    pub fn finite(&self, fluid: &Fluid, times: &[f64], all_paths: bool) -> Result<Vec<Summary>, CliError> {
+    pub fn finite(
+        &self,
+        sample: Sample,
+        fluid: &Fluid,
+        times: &[f64],
+        all_paths: bool,
+    ) -> Result<Vec<Summary>, CliError> {
         const LEVELS: u32 = 1000;
         const PATHS: u32 = 3;
         let s = &self.system.finite;
@@ -102,9 +111,9 @@ impl<'a> Session<'a> {
                 levels: LEVELS,
                 paths: if all_paths { s.replications } else { PATHS },
             };
-            match workers.install(|| finite::simulate(&self.system.model, &settings, &progress)) {
+            match workers.install(|| sample(&self.system.model, &settings, &progress)) {
                 Ok(run) => runs.push(run),
-                Err(finite::FiniteError::Interrupted) if !runs.is_empty() => {}
+                Err(FiniteError::Interrupted) if !runs.is_empty() => {}
                 Err(e) => return Err(e.into()),
             }
             if INTERRUPTED.load(Ordering::Relaxed) {
@@ -147,6 +156,7 @@ impl<'a> Session<'a> {
             },
             fluid: None,
             finite: Vec::new(),
+            exact: Vec::new(),
             convergence: None,
             expect: Vec::new(),
         }

@@ -1,24 +1,30 @@
 //! `simulate`: finite n, beside the fluid.
 
-use super::args::Common;
+use super::args::{SamplerChoice, SimulateOptions};
 use super::error::CliError;
 use super::session::{Session, grid};
+use crate::finite;
 use crate::output::figures;
 use std::process::ExitCode;
 
 /// Times at which finite paths are recorded.
 pub(super) const SAMPLES: u32 = 101;
 
-pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
-    let session = Session::open(options)?;
+pub(super) fn run(options: &SimulateOptions) -> Result<ExitCode, CliError> {
+    let sample = match options.sampler {
+        SamplerChoice::Counts => finite::simulate,
+        SamplerChoice::Servers => finite::simulate_servers,
+    };
+    let session = Session::open(&options.common)?;
     let (fluid_horizon, horizon) = (session.system.fluid.horizon, session.system.finite.horizon);
     let times = grid(fluid_horizon.min(horizon), SAMPLES);
     let fluid = session.fluid(Some(times.clone()))?;
-    let runs = session.finite(&fluid, &times, false)?;
+    let runs = session.finite(sample, &fluid, &times, false)?;
     let mut document = session.document(true);
     document.fluid = Some(session.fluid_part(&fluid));
     document.finite = session.finite_parts(&runs);
     let figure = options
+        .common
         .plot
         .is_some()
         .then(|| figures::levels(&session.system.model, &fluid.path, &fluid.fixed, &runs));

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use super::accounts::{Account, PoolAccount};
 use super::counts::Counts;
+use super::job_times::JobTimes;
 use super::process::Observer;
-use crate::model::{Measures, Messages, Model, PoolMeasures, Value};
+use crate::model::{Measures, Model};
 
 /// The time integral of one tail, brought up to date only when the tail changes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,6 +93,8 @@ pub struct Replication {
     /// By pool, time averages of the fraction of the pool's servers with k = 0, 1, ... jobs, as far as
     /// the tails go. Empty for a pool without servers.
     pub levels: Vec<Vec<f64>>,
+    /// Waiting and response times of single jobs, from the sampler of servers.
+    pub job_times: Option<JobTimes>,
     /// Work done.
     pub statistics: Statistics,
 }
@@ -177,48 +181,12 @@ impl Meter {
         self.advance(now, counts);
         let time = now - self.start;
         let n = to_f64(counts.all().size());
-        let sum =
-            |of: fn(&PoolTally) -> u64| (0..counts.pools.len()).map(|j| self.measured(j, of)).sum::<u64>();
-        let (arrivals, departures) = (to_f64(sum(PoolTally::arrivals)), to_f64(sum(|p| p.departures)));
-        let accepted = to_f64(sum(|p| p.met_idle + p.met_busy));
-        let per_sample = 2.0 * to_f64(sampled);
-        let messages = match model.policy.messages {
-            Messages::PerIdleServer => {
-                let fallbacks = to_f64(self.tally.fallbacks - self.before.fallbacks);
-                let asked = if sampled > 1 { per_sample * fallbacks } else { 0.0 };
-                to_f64(sum(|p| p.became_idle)) + asked
-            }
-            Messages::PerSample => per_sample * arrivals,
-            Messages::PerDeparture => departures,
-            Messages::None => 0.0,
-        };
-        let rates = model.pools.iter().zip(&counts.pools);
-        let rates = rates.map(|(pool, servers)| (pool.service_rate(), to_f64(servers.tails.size())));
-        let capacity: f64 = rates.clone().map(|(rate, size)| rate * size).sum();
-        let working: f64 = rates.zip(&self.integrals).map(|((rate, _), i)| rate * integral(i, 1)).sum();
-        let jobs: f64 = self.integrals.iter().map(|i| area(i, 1)).sum();
-        let waiting: f64 = self.integrals.iter().zip(&self.slots).map(|(i, &b)| area(i, b + 1)).sum();
         let sizes: Vec<f64> = counts.pools.iter().map(|pool| to_f64(pool.tails.size())).collect();
-        let pools = sizes.iter().enumerate();
-        let measures = Measures {
-            p_idle: ratio(to_f64(sum(|p| p.met_idle)), arrivals),
-            p_wait: ratio(to_f64(sum(|p| p.met_busy)), arrivals),
-            p_block: ratio(to_f64(sum(|p| p.lost)), arrivals),
-            p_busy: ratio(to_f64(sum(|p| p.met_busy + p.lost)), arrivals),
-            mean_jobs: ratio(jobs, n * time),
-            response_time: ratio(jobs, accepted),
-            waiting_time: ratio(waiting, accepted),
-            utilisation: ratio(working, capacity * time),
-            throughput: ratio(departures, n * time),
-            messages_per_job: ratio(messages, arrivals),
-            growth: None,
-            pools: pools
-                .clone()
-                .map(|(j, &size)| PoolMeasures {
-                    name: model.pools[j].name.clone(),
-                    ..self.pool(j, size * time, arrivals)
-                })
-                .collect(),
+        let account = Account {
+            time,
+            fallbacks: to_f64(self.tally.fallbacks - self.before.fallbacks),
+            sampled: to_f64(sampled),
+            pools: sizes.iter().enumerate().map(|(j, &size)| self.pool(j, size)).collect(),
         };
         let shown = |j: usize| seen(&self.integrals[j]).min(levels);
         let tails = |j| (1..=shown(j)).map(|k| integral(&self.integrals[j], k) / (n * time)).collect();
@@ -232,35 +200,29 @@ impl Meter {
             _ => (0..=shown(j)).map(|k| level(j, size, k)).collect(),
         };
         Replication {
-            measures,
+            measures: account.measures(model),
             tails: (0..sizes.len()).map(tails).collect(),
-            levels: pools.map(levels).collect(),
+            levels: sizes.iter().enumerate().map(levels).collect(),
+            job_times: None,
             statistics: self.statistics(),
         }
     }
 
-    /// A tally of one pool since measuring started.
-    fn measured(&self, pool: usize, of: fn(&PoolTally) -> u64) -> u64 {
-        of(&self.tally.pools[pool]) - of(&self.before.pools[pool])
-    }
-
-    /// Measures of one pool, which offered `server_time` and got some of all `arrivals`.
-    fn pool(&self, pool: usize, server_time: f64, arrivals: f64) -> PoolMeasures {
+    /// What one pool of `servers` did since measuring started.
+    fn pool(&self, pool: usize, servers: f64) -> PoolAccount {
         let integrals = &self.integrals[pool];
-        let tally = |of| to_f64(self.measured(pool, of));
-        let accepted = tally(|p| p.met_idle + p.met_busy);
-        let jobs = area(integrals, 1);
-        PoolMeasures {
-            name: String::new(),
-            p_idle: ratio(tally(|p| p.met_idle), arrivals),
-            p_wait: ratio(tally(|p| p.met_busy), arrivals),
-            p_block: ratio(tally(|p| p.lost), arrivals),
-            mean_jobs: ratio(jobs, server_time),
-            response_time: ratio(jobs, accepted),
-            waiting_time: ratio(area(integrals, self.slots[pool] + 1), accepted),
-            utilisation: ratio(integral(integrals, 1), server_time),
-            throughput: ratio(tally(|p| p.departures), server_time),
-            growth: None,
+        let since =
+            |of: fn(&PoolTally) -> u64| to_f64(of(&self.tally.pools[pool]) - of(&self.before.pools[pool]));
+        PoolAccount {
+            servers,
+            met_idle: since(|p| p.met_idle),
+            met_busy: since(|p| p.met_busy),
+            lost: since(|p| p.lost),
+            completed: since(|p| p.departures),
+            became_idle: since(|p| p.became_idle),
+            busy: integral(integrals, 1),
+            jobs: area(integrals, 1),
+            waiting: area(integrals, self.slots[pool] + 1),
         }
     }
 }
@@ -316,9 +278,4 @@ fn area(integrals: &[Integral], from: usize) -> f64 {
 #[allow(clippy::cast_precision_loss)]
 fn to_f64(count: u64) -> f64 {
     count as f64
-}
-
-/// A quotient, where there is one.
-fn ratio(numerator: f64, denominator: f64) -> Option<Value> {
-    (denominator > 0.0).then(|| (numerator / denominator).into())
 }

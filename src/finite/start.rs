@@ -1,21 +1,20 @@
 //! The servers at time 0, as integers.
 
 use super::FiniteError;
-use super::counts::Tails;
 use crate::model::{Initial, Model};
 
 /// Levels that a start may have: memory for the counts of so many is reserved at once.
 const MAX_LEVEL: usize = 10_000_000;
 
-/// The servers of each pool by level. Tails are rounded to whole servers of the pool, so that a tail
+/// By pool, how many servers hold 1, 2, ... jobs or more. Tails are rounded to whole servers of the pool, so that a tail
 /// equal to the pool's share means all of its servers.
-pub(super) fn start(model: &Model, initial: &Initial, sizes: &[u64]) -> Result<Vec<Tails>, FiniteError> {
+pub(super) fn start(model: &Model, initial: &Initial, sizes: &[u64]) -> Result<Vec<Vec<u64>>, FiniteError> {
     if let Initial::Tails(tails) = initial
         && tails.len() != model.pools.len()
     {
         return Err(FiniteError::InitialPools { given: tails.len(), pools: model.pools.len() });
     }
-    (0..sizes.len()).map(|j| Ok(Tails::new(sizes[j], &pool(model, initial, j, sizes[j])?))).collect()
+    (0..sizes.len()).map(|j| pool(model, initial, j, sizes[j])).collect()
 }
 
 fn pool(model: &Model, initial: &Initial, j: usize, size: u64) -> Result<Vec<u64>, FiniteError> {

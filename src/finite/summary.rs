@@ -240,6 +240,7 @@ mod tests {
             measures: Measures::default(),
             tails: vec![],
             levels: vec![],
+            job_times: None,
             statistics: Statistics { events: 1, ..Statistics::default() },
         };
         let path = |replication, tails: &[f64]| Path {

@@ -1,10 +1,12 @@
 //! The result document as tidy CSV: one number a row.
 
-use super::document::Document;
+use super::document::{Document, ExactPart};
+use crate::finite::Durations;
 use crate::model::{Measures, PoolMeasures, Value};
 
 /// Columns: which reading, n (empty for the fluid), time (empty for the long run), pool (empty for the
-/// whole system), level (of a tail), what, its value, the half-width of its 95 % interval.
+/// whole system), level (of a tail; a number of
+/// servers or jobs for their probabilities), what, its value, the half-width of its 95 % interval.
 const HEADER: [&str; 8] = ["reading", "n", "time", "pool", "level", "quantity", "value", "half_width"];
 
 /// Renders the document.
@@ -44,6 +46,12 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
         for (pool, tails) in &run.tails.0 {
             rows.tails("finite", &n, "", pool, tails.iter().copied())?;
         }
+        if let Some(times) = &run.job_times {
+            rows.durations(&n, "", &times.waiting_time, &times.response_time)?;
+            for pool in &times.pools {
+                rows.durations(&n, &pool.name, &pool.waiting_time, &pool.response_time)?;
+            }
+        }
         for point in &run.trajectory {
             let time = point.time.to_string();
             rows.row(["finite", &n, &time, "", "", "mean_jobs"], point.mean_jobs)?;
@@ -51,6 +59,9 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
                 rows.tails("finite", &n, &time, pool, tails.iter().copied())?;
             }
         }
+    }
+    for part in &document.exact {
+        rows.exact(part)?;
     }
     if let Some(convergence) = &document.convergence {
         for curve in std::iter::once(&convergence.path).chain(&convergence.bias) {
@@ -91,6 +102,51 @@ impl Rows {
                 if let Some(value) = pool.get(name) {
                     self.row([reading, n, "", &pool.name, "", name], value)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn durations(
+        &mut self,
+        n: &str,
+        pool: &str,
+        waiting: &Durations,
+        response: &Durations,
+    ) -> Result<(), csv::Error> {
+        for (what, durations) in [("waiting_time", waiting), ("response_time", response)] {
+            for name in Durations::NAMES {
+                if let Some(value) = durations.get(name) {
+                    self.row(["finite", n, "", pool, "", &format!("{what}.{name}")], value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn exact(&mut self, part: &ExactPart) -> Result<(), csv::Error> {
+        let n = part.n.to_string();
+        self.measures("exact", &n, &part.measures)?;
+        for (pool, tails) in &part.tails.0 {
+            self.tails("exact", &n, "", pool, tails.iter().map(|&x| Value::from(x)))?;
+        }
+        for (name, law) in [("p_idle_servers", &part.idle_servers), ("p_jobs", &part.jobs)] {
+            for (k, &p) in law.iter().enumerate() {
+                self.row(["exact", &n, "", "", &k.to_string(), name], p.into())?;
+            }
+        }
+        for point in &part.trajectory {
+            let time = point.time.to_string();
+            for (name, value) in [
+                ("p_idle", point.p_idle),
+                ("p_wait", point.p_wait),
+                ("p_block", point.p_block),
+                ("mean_jobs", point.mean_jobs),
+            ] {
+                self.row(["exact", &n, &time, "", "", name], value.into())?;
+            }
+            for (pool, tails) in &point.tails.0 {
+                self.tails("exact", &n, &time, pool, tails.iter().map(|&x| Value::from(x)))?;
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The result document: one struct that serialises, from which JSON, CSV and tables are made.
 
-use crate::finite::{Statistics, Summary};
+use crate::finite::{Exact, ExactStatistics, JobTimes, Sampler, Statistics, Summary};
 use crate::fluid::{Event, FixedPoint, Method, Path, Snapshot, StepCounts};
 use crate::model::{Measures, Model, Value};
 use crate::run::{Checked, Convergence};
@@ -39,6 +39,9 @@ pub struct Document {
     /// Finite n, one entry each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub finite: Vec<FinitePart>,
+    /// Exact solutions, one for each n.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exact: Vec<ExactPart>,
     /// Errors over n.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Convergence>,
@@ -162,6 +165,8 @@ pub struct FluidStatistics {
 /// One n.
 #[derive(Debug, Clone, Serialize)]
 pub struct FinitePart {
+    /// What was sampled.
+    pub sampler: Sampler,
     /// Number of servers.
     pub n: u64,
     /// Servers of each pool.
@@ -178,6 +183,9 @@ pub struct FinitePart {
     pub tails: ByPool<Vec<Value>>,
     /// Time-averaged fractions of the pool's servers by level, from 0.
     pub levels: ByPool<Vec<Value>>,
+    /// Waiting and response times of single jobs, from the sampler of servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_times: Option<JobTimes>,
     /// Means over replications at the recorded times.
     pub trajectory: Vec<FinitePoint>,
     /// Work done.
@@ -254,6 +262,7 @@ impl FinitePart {
             mean_jobs: p.mean_jobs,
         };
         Self {
+            sampler: s.sampler,
             n: s.n,
             pool_sizes: ByPool::new(model, s.pool_sizes.iter().copied()),
             replications: s.replications,
@@ -262,8 +271,76 @@ impl FinitePart {
             measures: s.measures.clone(),
             tails: ByPool::new(model, s.tails.iter().cloned()),
             levels: ByPool::new(model, s.levels.iter().cloned()),
+            job_times: s.job_times.clone(),
             trajectory: s.transient.iter().map(point).collect(),
             statistics: s.statistics,
+        }
+    }
+}
+
+/// The exact solution at one n.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExactPart {
+    /// Number of servers.
+    pub n: u64,
+    /// Servers of each pool.
+    pub pool_sizes: ByPool<u64>,
+    /// Stationary measures.
+    pub measures: Measures,
+    /// Stationary tails as fractions of all servers.
+    pub tails: ByPool<Vec<f64>>,
+    /// Fractions of the pool's servers by level, from 0.
+    pub levels: ByPool<Vec<f64>>,
+    /// Probabilities that 0, 1, ... n servers are idle.
+    pub idle_servers: Vec<f64>,
+    /// Probabilities of 0, 1, ... jobs in the system.
+    pub jobs: Vec<f64>,
+    /// Expectations at the recorded times.
+    pub trajectory: Vec<ExactPoint>,
+    /// How it was found.
+    pub statistics: ExactStatistics,
+}
+
+/// Expectations at one time.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExactPoint {
+    /// Time.
+    pub time: f64,
+    /// Tails as fractions of all servers.
+    pub tails: ByPool<Vec<f64>>,
+    /// Jobs per server.
+    pub mean_jobs: f64,
+    /// Shares of the arrivals of this moment.
+    pub p_idle: f64,
+    /// See `p_idle`.
+    pub p_wait: f64,
+    /// See `p_idle`.
+    pub p_block: f64,
+}
+
+impl ExactPart {
+    /// From what the solver found.
+    #[must_use]
+    pub fn new(model: &Model, e: &Exact) -> Self {
+        let visible = |tails: &[Vec<f64>]| ByPool::new(model, tails.iter().map(|x| visible(x)));
+        let point = |p: &crate::finite::ExactSnapshot| ExactPoint {
+            time: p.time,
+            tails: visible(&p.tails),
+            mean_jobs: p.mean_jobs,
+            p_idle: p.p_idle,
+            p_wait: p.p_wait,
+            p_block: p.p_block,
+        };
+        Self {
+            n: e.n,
+            pool_sizes: ByPool::new(model, e.pool_sizes.iter().copied()),
+            measures: e.measures.clone(),
+            tails: visible(&e.tails),
+            levels: ByPool::new(model, e.levels.iter().cloned()),
+            idle_servers: e.idle_servers.clone(),
+            jobs: e.jobs.clone(),
+            trajectory: e.transient.iter().map(point).collect(),
+            statistics: e.statistics.clone(),
         }
     }
 }

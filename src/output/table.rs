@@ -1,5 +1,8 @@
 //! The result document as tables for people.
 
+mod exact;
+mod job_times;
+
 use super::document::{Document, FinitePart, FluidPart};
 use crate::model::{Measures, PoolMeasures, Value};
 use crate::run::{Checked, Convergence, Curve};
@@ -114,6 +117,9 @@ pub fn render(document: &Document, verbose: bool) -> String {
     }
     for run in &document.finite {
         text += &finite_text(run, document.fluid.as_ref(), verbose);
+    }
+    for part in &document.exact {
+        text += &exact::text(part, document.fluid.as_ref(), verbose);
     }
     if let Some(convergence) = &document.convergence {
         text += &convergence_text(convergence);
@@ -263,6 +269,9 @@ fn finite_text(run: &FinitePart, fluid: Option<&FluidPart>, verbose: bool) -> St
     if table.has_rows() {
         text.push('\n');
         text += &table.render();
+    }
+    if let Some(times) = &run.job_times {
+        text += &job_times::text(times);
     }
     if verbose {
         let s = &run.statistics;

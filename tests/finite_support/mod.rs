@@ -2,6 +2,8 @@
 //! with an exact number.
 #![allow(dead_code)]
 
+pub mod chain;
+
 use fluidlimit::finite::{Replication, Settings};
 use fluidlimit::model::{Initial, Measures, Model, PhaseType, Policy, Pool};
 
@@ -47,6 +49,11 @@ pub fn settings(n: u64, horizon: f64, warmup: f64, seed: u64) -> Settings {
 /// Asserts that independent estimates scatter around `exact`, and that they scatter little enough to
 /// tell: their standard error is below `resolution`.
 pub fn assert_near(what: &str, estimates: &[f64], exact: f64, resolution: f64) {
+    assert_within(TOLERANCE, what, estimates, exact, resolution);
+}
+
+/// As [`assert_near`], with the number of standard errors given.
+pub fn assert_within(errors: f64, what: &str, estimates: &[f64], exact: f64, resolution: f64) {
     #[allow(clippy::cast_precision_loss)]
     let count = estimates.len() as f64;
     let mean = estimates.iter().sum::<f64>() / count;
@@ -54,7 +61,7 @@ pub fn assert_near(what: &str, estimates: &[f64], exact: f64, resolution: f64) {
     let error = (squares / (count - 1.0) / count).sqrt();
     assert!(error < resolution, "{what}: standard error {error} says nothing");
     assert!(
-        (mean - exact).abs() <= TOLERANCE * error + 1e-12,
+        (mean - exact).abs() <= errors * error + 1e-12,
         "{what}: {mean} with standard error {error}, exactly {exact}"
     );
 }

@@ -1,0 +1,30 @@
+//! `exact`: the chain of n servers, solved, beside the fluid.
+
+use super::args::Common;
+use super::error::CliError;
+use super::session::{Session, grid};
+use crate::finite::{self, Size};
+use crate::output::document::ExactPart;
+use std::process::ExitCode;
+
+pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
+    if options.plot.is_some() {
+        return Err(CliError::Usage("exact draws no figure; leave out --plot".into()));
+    }
+    let session = Session::open(options)?;
+    let system = &session.system;
+    let announce = |size: &Size| {
+        let Size { n, states, transitions, mebibytes, levels } = size;
+        session.note(&format!(
+            "n = {n}: {states} states, {transitions} transitions, {mebibytes} MiB, levels up to {levels:?}"
+        ));
+    };
+    let times = grid(system.fluid.horizon, system.fluid.points);
+    let mut document = session.document(false);
+    for &n in &system.finite.sizes {
+        let exact = finite::exact(&system.model, n, &system.fluid.initial, &times, &announce)?;
+        document.exact.push(ExactPart::new(&system.model, &exact));
+    }
+    document.fluid = Some(session.fluid_part(&session.fluid(None)?));
+    session.deliver(&document, None)
+}
