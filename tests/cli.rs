@@ -99,7 +99,7 @@ fn bad_models_are_refused_with_the_place() {
         ("n = 0", "sizes = [20, 50]", "sizes = [0]", &["bad.toml:16"]),
         ("tolerance 0", "horizon = 10.0", "tolerance = 0.0", &["bad.toml:13"]),
         ("d = 0", "policy = \"pull\"", "policy.jsq-d.d = 0", &["bad.toml:3"]),
-        ("not yet", "service.exponential.rate = 1.0", "service.weibull.shape = 0.5", &["bad.toml:10", "not"]),
+        ("not yet", "policy = \"pull\"", "policy.pull.routers = 2", &["bad.toml:3", "not"]),
     ];
     for (name, from, to, says) in cases {
         assert!(GOOD.contains(from), "{name}");

@@ -23,6 +23,9 @@ pub enum CliError {
     /// The simulation could not be run.
     #[error("error: {0}")]
     Finite(#[from] FiniteError),
+    /// No law could be fitted to the data.
+    #[error("error: no law can be fitted to these service times: {0}")]
+    Fit(String),
     /// A result file.
     #[error("error: {0}")]
     File(#[from] FileError),
@@ -53,7 +56,12 @@ impl CliError {
             Self::Plot(
                 PlotError::Suffix { .. } | PlotError::NoFolder { .. } | PlotError::IsFolder { .. },
             ) => 2,
-            Self::Fluid(_) | Self::File(_) | Self::Plot(_) | Self::Stdout(_) | Self::Render(_) => 3,
+            Self::Fit(_)
+            | Self::Fluid(_)
+            | Self::File(_)
+            | Self::Plot(_)
+            | Self::Stdout(_)
+            | Self::Render(_) => 3,
         }
     }
 }

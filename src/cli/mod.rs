@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod converge;
 mod error;
+mod fit;
 mod plot;
 mod session;
 mod simulate;
@@ -26,5 +27,6 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Simulate(options) => simulate::run(options),
         Command::Converge(options) => converge::run(options),
         Command::Plot(options) => plot::run(options),
+        Command::Fit(options) => fit::run(options),
     }
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::number::{Number, Rate};
+use super::service::ServiceFile;
 
 /// A whole model file.
 #[derive(Debug, Deserialize)]
@@ -45,21 +46,6 @@ pub(super) struct PoolFile {
     pub(super) share: Spanned<Number>,
     pub(super) buffer: Option<Spanned<Number>>,
     pub(super) service: ServiceFile,
-}
-
-/// `service` of a pool: one law.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", expecting = "a table")]
-pub(super) enum ServiceFile {
-    Exponential(Spanned<ExponentialFile>),
-}
-
-/// The exponential law, by its rate or its mean.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub(super) struct ExponentialFile {
-    pub(super) rate: Option<Spanned<Number>>,
-    pub(super) mean: Option<Spanned<Number>>,
 }
 
 /// `policy`: one policy.

@@ -11,6 +11,7 @@ mod hyperexponential;
 mod matrix;
 mod mixing;
 mod moments;
+mod search;
 
 pub use data::{DataFit, Family, Fitted, Sample};
 pub use dhr::Decreasing;

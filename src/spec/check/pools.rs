@@ -4,22 +4,28 @@ use std::collections::HashMap;
 
 use toml::Spanned;
 
+use super::super::Service;
 use super::super::error::{SpecError, quote};
-use super::super::file::{ExponentialFile, PoolFile, ServiceFile};
+use super::super::file::PoolFile;
 use super::super::place::Span;
-use super::{Check, RATE, RATES};
-use crate::model::{PhaseType, Pool};
+use super::Check;
+use super::service::Made;
+use crate::model::{Pool, Sample};
 
 /// Buffers above this are as good as infinite and are better written so.
 const LARGEST_BUFFER: i128 = 1_000_000_000;
 /// Shares this close to a sum of 1 are kept.
-const SUM_KEPT: f64 = 1e-12;
+pub(super) const SUM_KEPT: f64 = 1e-12;
 /// Shares this close to a sum of 1 are divided by their sum: thirds are often written with nine
 /// digits. The last figure covers the rounding of the sum itself.
-const SUM_MENDED: f64 = 1e-9 + 1e-15;
+pub(super) const SUM_MENDED: f64 = 1e-9 + 1e-15;
 
 impl Check<'_> {
-    pub(super) fn pools(&self, list: &Spanned<Vec<PoolFile>>) -> Result<Vec<Pool>, SpecError> {
+    /// The pools, where the law of each comes from, and the data that were read for them.
+    pub(super) fn pools(
+        &self,
+        list: &Spanned<Vec<PoolFile>>,
+    ) -> Result<(Vec<Pool>, Vec<Service>, Vec<Sample>), SpecError> {
         let pools = list.get_ref();
         if pools.is_empty() {
             let error = self.value(&list.span(), "there are no pools");
@@ -27,10 +33,17 @@ impl Check<'_> {
         }
         self.names(pools)?;
         let shares = self.shares(pools)?;
-        pools.iter().zip(shares).map(|(pool, share)| self.pool(pool, share)).collect()
+        let mut checked = (Vec::new(), Vec::new(), Vec::new());
+        for (pool, share) in pools.iter().zip(shares) {
+            let (buffer, made) = self.pool(pool)?;
+            checked.0.push(Pool { name: pool.name.get_ref().clone(), share, buffer, law: made.law });
+            checked.1.push(made.service);
+            checked.2.extend(made.sample);
+        }
+        Ok(checked)
     }
 
-    fn pool(&self, pool: &PoolFile, share: f64) -> Result<Pool, SpecError> {
+    fn pool(&self, pool: &PoolFile) -> Result<(Option<u32>, Made), SpecError> {
         let name = pool.name.get_ref();
         let buffer = match &pool.buffer {
             None => None,
@@ -39,8 +52,7 @@ impl Check<'_> {
                 if infinite { e.help("an infinite buffer is one that is left out") } else { e }
             })?),
         };
-        let ServiceFile::Exponential(law) = &pool.service;
-        Ok(Pool { name: name.clone(), share, buffer, law: self.exponential(law, name)? })
+        Ok((buffer, self.service(&pool.service, name)?))
     }
 
     fn names(&self, pools: &[PoolFile]) -> Result<(), SpecError> {
@@ -100,38 +112,14 @@ impl Check<'_> {
         }
         Ok(shares)
     }
-
-    fn exponential(&self, law: &Spanned<ExponentialFile>, pool: &str) -> Result<PhaseType, SpecError> {
-        let allowed = format!("must be {RATE}");
-        let (given, key) = match (&law.get_ref().rate, &law.get_ref().mean) {
-            (Some(rate), None) => (rate, "rate"),
-            (None, Some(mean)) => (mean, "mean"),
-            (Some(rate), Some(mean)) => {
-                let telling = self.sources.telling(&[rate.span(), mean.span()]);
-                let title =
-                    format!("the exponential service of pool {} has both a rate and a mean", quote(pool));
-                return Err(self.value(&telling, title).allowed("must have one of `rate` and `mean`"));
-            }
-            (None, None) => {
-                let title = format!("the exponential service of pool {} has no rate", quote(pool));
-                let error = self.value(&law.span(), title).allowed("needs `rate` or `mean`");
-                return Err(error.help("for example `service.exponential.rate = 1.0`"));
-            }
-        };
-        let what = of(&format!("`{key}`"), pool);
-        let number = self.real(given, &what, &allowed, |x| RATES.contains(&x))?;
-        let rate = if key == "rate" { number } else { 1.0 / number };
-        // The range above is narrower than what the law refuses, so this does not happen.
-        PhaseType::exponential(rate).map_err(|e| self.value(&given.span(), e.to_string()))
-    }
 }
 
 /// "`share` of pool `fast`".
-fn of(key: &str, pool: &str) -> String {
+pub(super) fn of(key: &str, pool: &str) -> String {
     format!("{key} of pool {}", quote(pool))
 }
 
 /// Twelve decimals, without the zeros at the end.
-fn rounded(x: f64) -> String {
+pub(super) fn rounded(x: f64) -> String {
     format!("{x:.12}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
