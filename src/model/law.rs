@@ -210,8 +210,8 @@ impl PhaseType {
         let mut ends: Vec<bool> = self.exit.iter().map(|&r| r > 0.0).collect();
         let mut found: Vec<usize> = (0..m).filter(|&i| ends[i]).collect();
         while let Some(to) = found.pop() {
-            for from in 0..m {
-                if !ends[from] && self.moves[from][to] > 0.0 {
+            for (from, row) in self.moves.iter().enumerate() {
+                if !ends[from] && row[to] > 0.0 {
                     ends[from] = true;
                     found.push(from);
                 }

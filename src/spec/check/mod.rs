@@ -20,6 +20,7 @@ use super::number::{Number, Rate};
 use super::place::{Sources, Span};
 use super::source::Source;
 use crate::model::{Model, Sample};
+use pools::Checked;
 
 /// Rates and means that leave room for their products and ratios in a double.
 const RATES: RangeInclusive<f64> = 1e-100..=1e100;
@@ -38,7 +39,7 @@ pub(super) fn system(
 ) -> Result<System, SpecError> {
     let check = Check { sources, folder: source.folder() };
     let arrival_rate = check.arrivals(&file.arrivals)?;
-    let (pools, services, samples) = check.pools(&file.pools)?;
+    let Checked { pools, services, samples } = check.pools(&file.pools)?;
     let hash = canonical::with_data(hash, samples.iter().map(Sample::times));
     let policy = check.policy(&file.policy, &pools)?;
     let fluid = check.fluid(&file.fluid, file.pools.get_ref(), &pools)?;

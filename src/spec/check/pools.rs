@@ -20,12 +20,21 @@ pub(super) const SUM_KEPT: f64 = 1e-12;
 /// digits. The last figure covers the rounding of the sum itself.
 pub(super) const SUM_MENDED: f64 = 1e-9 + 1e-15;
 
+/// Rates between phases in all pools; they are kept as matrices, and more would not fit the memory.
+const MOST_RATES: usize = 40_000_000;
+
+/// What the pools come to.
+#[derive(Default)]
+pub(super) struct Checked {
+    pub(super) pools: Vec<Pool>,
+    /// Where the law of each comes from.
+    pub(super) services: Vec<Service>,
+    /// The data that were read for them.
+    pub(super) samples: Vec<Sample>,
+}
+
 impl Check<'_> {
-    /// The pools, where the law of each comes from, and the data that were read for them.
-    pub(super) fn pools(
-        &self,
-        list: &Spanned<Vec<PoolFile>>,
-    ) -> Result<(Vec<Pool>, Vec<Service>, Vec<Sample>), SpecError> {
+    pub(super) fn pools(&self, list: &Spanned<Vec<PoolFile>>) -> Result<Checked, SpecError> {
         let pools = list.get_ref();
         if pools.is_empty() {
             let error = self.value(&list.span(), "there are no pools");
@@ -33,12 +42,20 @@ impl Check<'_> {
         }
         self.names(pools)?;
         let shares = self.shares(pools)?;
-        let mut checked = (Vec::new(), Vec::new(), Vec::new());
+        let mut checked = Checked::default();
+        let mut rates = 0;
         for (pool, share) in pools.iter().zip(shares) {
             let (buffer, made) = self.pool(pool)?;
-            checked.0.push(Pool { name: pool.name.get_ref().clone(), share, buffer, law: made.law });
-            checked.1.push(made.service);
-            checked.2.extend(made.sample);
+            rates += made.law.phases().pow(2);
+            if rates > MOST_RATES {
+                let name = quote(pool.name.get_ref());
+                let title = format!("the service laws up to pool {name} have {rates} rates between phases");
+                let allowed = format!("must be at most {MOST_RATES}: use fewer phases, or fewer pools");
+                return Err(self.value(&pool.name.span(), title).allowed(allowed));
+            }
+            checked.pools.push(Pool { name: pool.name.get_ref().clone(), share, buffer, law: made.law });
+            checked.services.push(made.service);
+            checked.samples.extend(made.sample);
         }
         Ok(checked)
     }
