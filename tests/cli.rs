@@ -245,7 +245,7 @@ fn standard_input_is_a_model() {
 #[test]
 fn help_and_version_are_there() {
     let place = Place::new();
-    for command in ["check", "solve", "simulate", "converge", "plot"] {
+    for command in ["check", "solve", "simulate", "converge", "plot", "fit"] {
         let (code, out, _) = place.run(&[command, "--help"]);
         assert_eq!(code, 0);
         assert!(out.contains("Examples:") || command == "check", "{command}");

@@ -104,10 +104,9 @@ impl Table<'_> {
         };
         let here = |title: String| self.at(row, index..index + 1, title);
         match number(cell) {
-            Some(time) if time.is_finite() && time >= 0.0 => Ok(time + 0.0),
-            Some(time) => {
-                Err(here(format!("a service time is {time}")).allowed("must be 0 or positive, and finite"))
-            }
+            Some(time) if (0.0..=1e100).contains(&time) => Ok(time + 0.0),
+            Some(time) => Err(here(format!("a service time is {time}"))
+                .allowed("must be 0 or positive, and finite (at most 1e100)")),
             None if cell.trim().is_empty() => {
                 Err(here("a service time is missing".to_owned()).allowed("must be a number"))
             }

@@ -4,7 +4,7 @@ use super::data::Sample;
 use statrs::function::gamma::ln_gamma;
 
 /// EM stops when a step adds less than this to the log-likelihood.
-const ENOUGH: f64 = 1e-7;
+const ENOUGH: f64 = 1e-6;
 /// Rates above this many times the reciprocal mean would only chase service times of zero.
 const FASTEST: f64 = 1e6;
 
