@@ -165,7 +165,9 @@ fn inverse_beta_rates(shape: f64) -> Vec<Atom> {
 /// Weibull of scale 1: the rate is positive stable of index k = shape. By M. Kanter (Annals of
 /// Probability 3, 1975) it is
 ///
-///     sin(k U) sin((1-k) U)^p sin(U)^(-1/k) E^-p,   p = (1-k)/k,
+/// ```text
+/// sin(k U) sin((1-k) U)^p sin(U)^(-1/k) E^-p,   p = (1-k)/k,
+/// ```
 ///
 /// with U uniform on (0, pi) and E exponential. Double exponential quadrature in U, trapezoidal rule
 /// in the logarithm of E.
