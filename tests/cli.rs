@@ -99,7 +99,7 @@ fn bad_models_are_refused_with_the_place() {
         ("n = 0", "sizes = [20, 50]", "sizes = [0]", &["bad.toml:16"]),
         ("tolerance 0", "horizon = 10.0", "tolerance = 0.0", &["bad.toml:13"]),
         ("d = 0", "policy = \"pull\"", "policy.jsq-d.d = 0", &["bad.toml:3"]),
-        ("not yet", "service.exponential.rate = 1.0", "service.weibull.shape = 0.5", &["bad.toml:10", "not"]),
+        ("not yet", "policy = \"pull\"", "policy.pull.routers = 2", &["bad.toml:3", "not"]),
     ];
     for (name, from, to, says) in cases {
         assert!(GOOD.contains(from), "{name}");
@@ -245,7 +245,7 @@ fn standard_input_is_a_model() {
 #[test]
 fn help_and_version_are_there() {
     let place = Place::new();
-    for command in ["check", "solve", "simulate", "converge", "plot"] {
+    for command in ["check", "solve", "simulate", "converge", "plot", "fit"] {
         let (code, out, _) = place.run(&[command, "--help"]);
         assert_eq!(code, 0);
         assert!(out.contains("Examples:") || command == "check", "{command}");

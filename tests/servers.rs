@@ -318,3 +318,29 @@ fn without_arrivals_no_job_is_measured() {
     assert_eq!((times.jobs, times.response_time.mean, times.waiting_time.p50), (0, None, None));
     assert_eq!(summary.measures.p_idle, None);
 }
+
+/// A start that says in which phase the jobs in service are: three readings of its transient.
+#[test]
+fn a_start_by_phases_is_read_alike() {
+    let law = PhaseType::erlang(2, 2.0).unwrap();
+    let model = model(0.7, Policy::jiq(2), &[(1.0, Some(3), law)]);
+    // A third of the servers in each of: two jobs, the first in phase 2; one job in phase 1; idle.
+    let initial = Initial::PhaseTails(vec![vec![vec![1.0 / 3.0, 1.0 / 3.0], vec![0.0, 1.0 / 3.0]]]);
+    let times = [0.0, 0.3, 1.0];
+    let exact = exact(&model, 3, &initial, &times, &|_| ()).unwrap();
+    assert!((exact.transient[0].mean_jobs - 1.0).abs() < 1e-12);
+    for (title, sample) in [("counts", simulate as Sample), ("servers", simulate_servers)] {
+        let settings = Settings {
+            initial: initial.clone(),
+            sample_times: times.to_vec(),
+            replications: 20_000,
+            ..settings(3, 1.0, 0.0, 9)
+        };
+        let seen = sample(&model, &settings, &()).unwrap().transient;
+        for (a, b) in exact.transient.iter().zip(&seen) {
+            let error = b.mean_jobs.half_width.unwrap() / 1.96;
+            let off = (a.mean_jobs - b.mean_jobs.value).abs();
+            assert!(off <= 4.0 * error + 1e-12, "{title} at {}: off by {off}, error {error}", a.time);
+        }
+    }
+}

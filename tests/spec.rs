@@ -72,7 +72,7 @@ error: unknown key `bufer` in `pools[0]`
   | ^^^^^ not known here
   |
   = help: did you mean `buffer`?
-  = help: allowed: `name`, `share`, `buffer`, `service`
+  = help: allowed: `name`, `share`, `buffer`, `speed`, `slots`, `service`
 ";
     assert_eq!(error.render(false), expected);
     assert!(error.render(true).contains("\u{1b}["));
@@ -198,7 +198,10 @@ fn files_that_cannot_be_read_say_why() {
     assert_eq!(told(&file("empty.toml", b"")), "the file is empty");
     assert_eq!(told(&file("blank.toml", b"\xef\xbb\xbf\n \n")), "the file is empty");
     let large = vec![b'#'; (16 << 20) + 1];
-    assert_eq!(told(&file("large.toml", &large)), "the file is larger than 16 MB, too large for a model");
+    assert_eq!(
+        told(&file("large.toml", &large)),
+        "the file is larger than 16 MB, too large for a model file"
+    );
     let latin = file("latin.toml", b"# ok\nname = \"caf\xe9\"\n");
     assert_eq!(told(&latin), "the file is not UTF-8 text");
     let place = load(&Source::Path(latin), &[]).unwrap_err();

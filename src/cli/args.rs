@@ -46,6 +46,12 @@ path.svg\n  fluidlimit solve model.toml --set arrivals.rate=0.9 --format json --
     #[command(after_help = "Examples:\n  fluidlimit plot model.toml --plot path.svg\n  fluidlimit plot \
 model.toml --kind levels --plot levels.png\n  fluidlimit plot model.toml --kind convergence --plot error.svg")]
     Plot(PlotOptions),
+    /// Fit service laws to measured service times, and print the best for the model file
+    #[command(
+        after_help = "Examples:\n  fluidlimit fit times.csv\n  fluidlimit fit log.csv --column seconds \
+--plot fit.svg\n  fluidlimit fit times.csv --format json --out fit.json"
+    )]
+    Fit(FitOptions),
 }
 
 /// Output formats.
@@ -121,6 +127,25 @@ pub(super) struct SimulateOptions {
     pub sampler: SamplerChoice,
     #[command(flatten)]
     pub common: Common,
+}
+
+/// What `fit` takes.
+#[derive(Debug, Clone, Args)]
+pub(super) struct FitOptions {
+    /// A CSV file of service times; `-` reads it from standard input
+    pub data: PathBuf,
+    /// The column that holds them: a name of the header, or a number counted from 1
+    #[arg(long)]
+    pub column: Option<String>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Write the result to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Draw data and fitted laws to this file (.svg or .png)
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
 }
 
 /// What `plot` takes.

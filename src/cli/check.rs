@@ -26,12 +26,23 @@ pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
         number(m.capacity)
     );
     let mut table = Table::new(["pool", "share", "buffer", "mean service", "SCV", "phases"]);
-    for p in &model.pools {
+    for (p, (_, s)) in model.pools.iter().zip(&m.services.0) {
         let buffer = p.buffer.map_or_else(|| "infinite".to_owned(), |b| b.to_string());
-        let (mean, scv) = (number(p.law.mean()), number(p.law.scv()));
-        table.row([p.name.clone(), number(p.share), buffer, mean, scv, p.law.phases().to_string()]);
+        let (mean, scv) = (number(s.mean), number(s.scv));
+        table.row([p.name.clone(), number(p.share), buffer, mean, scv, s.phases.to_string()]);
     }
     text += &table.render();
+    text += "\nService\n";
+    for (pool, s) in &m.services.0 {
+        text += &format!("  {pool}: {}", s.law);
+        if let Some(distance) = s.survival_distance {
+            text += &format!(", survival functions at most {distance:.1e} apart, means equal");
+        }
+        if let Some(d) = &s.data {
+            text += &format!(", {} times, log-likelihood {:.3}, BIC {:.3}", d.times, d.log_likelihood, d.bic);
+        }
+        text.push('\n');
+    }
     text += &format!(
         "\nFluid: horizon {}, tolerance {:e}. Finite: n = {:?}, {} replications to time {}, seed {}.\n",
         system.fluid.horizon,

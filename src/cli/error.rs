@@ -26,6 +26,9 @@ pub enum CliError {
     /// There is no exact solution.
     #[error("error: {0}")]
     Exact(#[from] ExactError),
+    /// No law could be fitted to the data.
+    #[error("error: no law can be fitted to these service times: {0}")]
+    Fit(String),
     /// A result file.
     #[error("error: {0}")]
     File(#[from] FileError),
@@ -57,7 +60,12 @@ impl CliError {
             Self::Plot(
                 PlotError::Suffix { .. } | PlotError::NoFolder { .. } | PlotError::IsFolder { .. },
             ) => 2,
-            Self::Fluid(_) | Self::File(_) | Self::Plot(_) | Self::Stdout(_) | Self::Render(_) => 3,
+            Self::Fit(_)
+            | Self::Fluid(_)
+            | Self::File(_)
+            | Self::Plot(_)
+            | Self::Stdout(_)
+            | Self::Render(_) => 3,
         }
     }
 }

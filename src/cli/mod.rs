@@ -5,6 +5,7 @@ mod check;
 mod converge;
 mod error;
 mod exact;
+mod fit;
 mod plot;
 mod session;
 mod simulate;
@@ -28,5 +29,6 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Exact(options) => exact::run(options),
         Command::Converge(options) => converge::run(options),
         Command::Plot(options) => plot::run(options),
+        Command::Fit(options) => fit::run(options),
     }
 }

@@ -4,12 +4,14 @@ use super::args::{Common, Format};
 use super::error::CliError;
 use crate::finite::{Control, FiniteError, Settings, Summary};
 use crate::fluid::{self, FixedPoint, Path, Plan};
-use crate::model::{Model, Top};
-use crate::output::document::{Document, FinitePart, FluidPart, ModelPart, RunPart};
+use crate::model::{Model, PhaseType, Top};
+use crate::output::document::{
+    ByPool, DataLikelihood, Document, FinitePart, FluidPart, ModelPart, RunPart, ServicePart,
+};
 use crate::output::plot::{self, Figure};
 use crate::output::{csv, file, table};
 use crate::run;
-use crate::spec::{self, Source, System};
+use crate::spec::{self, Fit, Service, Source, System};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::process::ExitCode;
@@ -136,7 +138,8 @@ impl<'a> Session<'a> {
 
     /// A document with the parts every result has.
     pub fn document(&self, random: bool) -> Document {
-        let System { model, fluid, finite, hash, .. } = &self.system;
+        let System { model, services, fluid, finite, hash, .. } = &self.system;
+        let laws = model.pools.iter().zip(services);
         Document {
             model: ModelPart {
                 name: model.name.clone(),
@@ -145,6 +148,7 @@ impl<'a> Session<'a> {
                 arrival_rate: model.arrival_rate,
                 capacity: model.capacity(),
                 load: model.load(),
+                services: ByPool(laws.map(|(p, s)| (p.name.clone(), service_part(&p.law, s))).collect()),
             },
             run: RunPart {
                 version: env!("CARGO_PKG_VERSION").into(),
@@ -213,10 +217,34 @@ impl<'a> Session<'a> {
 
     /// Sends text to the file asked for, or to standard output.
     pub fn print(&self, text: &str) -> Result<(), CliError> {
-        match &self.options.out {
-            Some(path) => Ok(file::write(path, text)?),
-            None => stdout().lock().write_all(text.as_bytes()).map_err(CliError::Stdout),
+        emit(self.options.out.as_deref(), text)
+    }
+}
+
+/// Sends text to a file, or to standard output.
+pub(super) fn emit(out: Option<&std::path::Path>, text: &str) -> Result<(), CliError> {
+    match out {
+        Some(path) => Ok(file::write(path, text)?),
+        None => stdout().lock().write_all(text.as_bytes()).map_err(CliError::Stdout),
+    }
+}
+
+fn service_part(law: &PhaseType, service: &Service) -> ServicePart {
+    let (distance, likelihood) = match &service.fit {
+        Fit::Exact => (None, None),
+        Fit::Distance(distance) => (Some(*distance), None),
+        Fit::Data { times, chosen } => {
+            let (log_likelihood, bic) = (chosen.log_likelihood, chosen.bic);
+            (None, Some(DataLikelihood { times: *times, log_likelihood, bic }))
         }
+    };
+    ServicePart {
+        law: service.label.clone(),
+        mean: law.mean(),
+        scv: law.scv(),
+        phases: law.phases(),
+        survival_distance: distance,
+        data: likelihood,
     }
 }
 

@@ -8,6 +8,7 @@
 use rand::Rng;
 
 use super::service::Service;
+use super::start::Start;
 use super::streams::below;
 
 /// Levels are looked up so many at a time, and so many zeros follow the highest level that was reached.
@@ -195,13 +196,17 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Servers by level as given for each pool; each job in service starts in a phase drawn by its law.
+    /// Servers by level as given for each pool; a job in service is in the phase given, or starts in one
+    /// drawn by its law.
     pub(super) fn new<R: Rng>(
-        tails: Vec<Tails>,
+        start: &Start,
+        sizes: &[u64],
         buffers: &[usize],
         services: &[Service],
         rng: &mut R,
     ) -> Self {
+        let tails: Vec<Tails> =
+            start.busy.iter().zip(sizes).map(|(busy, &size)| Tails::new(size, busy)).collect();
         let together = (tails.len() > 1).then(|| {
             let top = tails.iter().map(|t| t.busy().len()).max().unwrap_or(0);
             let sum = |k| tails.iter().map(|t| t.at_least(k)).sum();
@@ -209,7 +214,9 @@ impl Counts {
         });
         let mut busy = Vec::new();
         let mut pools = Vec::new();
-        for ((tails, &buffer), service) in tails.into_iter().zip(buffers).zip(services) {
+        for (((tails, phases), &buffer), service) in
+            tails.into_iter().zip(&start.phases).zip(buffers).zip(services)
+        {
             let first_phase = busy.len();
             busy.resize(first_phase + service.phases(), 0);
             let cells = if service.phases() == 1 {
@@ -218,10 +225,14 @@ impl Counts {
             } else {
                 let mut cells = Cells { phases: service.phases(), servers: Vec::new() };
                 for level in 1..=tails.busy().len() {
-                    service.start_many(tails.exactly(level), rng, |phase, servers| {
+                    let mut put = |phase: usize, servers: u64| {
                         cells.add(level, phase, servers);
                         busy[first_phase + phase] += servers;
-                    });
+                    };
+                    match phases.get(level - 1) {
+                        Some(given) => given.iter().enumerate().for_each(|(phase, &s)| put(phase, s)),
+                        None => service.start_many(tails.exactly(level), rng, put),
+                    }
                 }
                 Some(cells)
             };

@@ -205,7 +205,7 @@ pub fn exact(
     if model.pools.iter().all(|p| p.buffer.is_none()) && model.load() >= 1.0 {
         return Err(ExactError::Unstable { load: model.load() });
     }
-    let top = start.iter().map(Vec::len).max().unwrap_or(0);
+    let top = start.busy.iter().map(Vec::len).max().unwrap_or(0);
     let mut cut = FIRST_CUT.max(u32::try_from(top + 2).unwrap_or(u32::MAX));
     let mut tried: Vec<Tried> = Vec::new();
     loop {

@@ -42,9 +42,10 @@ pub use settings::{FiniteError, Settings};
 pub use summary::{Path, Snapshot, interval};
 
 use crate::model::{Measures, Model, Value};
-use counts::{Counts, Tails};
+use counts::Counts;
 use estimate::Meter;
 use process::{Process, System};
+use start::Start;
 use summary::Collector;
 
 /// Progress and interruption, called from all threads.
@@ -124,14 +125,10 @@ pub struct Summary {
 /// before any replication was finished.
 pub fn simulate(model: &Model, settings: &Settings, control: &dyn Control) -> Result<Summary, FiniteError> {
     let sizes = settings::check(model, settings)?;
-    let tails: Vec<Tails> = start::start(model, &settings.initial, &sizes)?
-        .iter()
-        .zip(&sizes)
-        .map(|(busy, &size)| Tails::new(size, busy))
-        .collect();
+    let start = start::start(model, &settings.initial, &sizes)?;
     let system = System::new(model, settings.n);
     replicate(Sampler::Counts, settings, sizes, control, |number| {
-        replication(model, settings, &system, &tails, number, control).ok_or(FiniteError::Interrupted)
+        replication(model, settings, &system, &start, number, control).ok_or(FiniteError::Interrupted)
     })
 }
 
@@ -194,7 +191,7 @@ fn replication(
     model: &Model,
     settings: &Settings,
     system: &System,
-    tails: &[Tails],
+    start: &Start,
     number: u32,
     control: &dyn Control,
 ) -> Option<(Replication, Path)> {
@@ -202,7 +199,7 @@ fn replication(
         return None;
     }
     let rng = streams::stream(settings.seed, settings.n, number);
-    let mut process = Process::new(system, tails.to_vec(), rng);
+    let mut process = Process::new(system, start, rng);
     let mut meter = Meter::new(&process.counts, model);
     let mut path = Path { replication: number, tails: Vec::new(), mean_jobs: Vec::new() };
     let levels = settings.levels as usize;

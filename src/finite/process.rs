@@ -7,9 +7,10 @@
 use rand::Rng;
 use rand_distr::{Distribution, Exp1};
 
-use super::counts::{Counts, Tails};
+use super::counts::Counts;
 use super::dispatch::Dispatch;
 use super::service::{PhaseEnd, Service};
+use super::start::Start;
 use super::streams::unit;
 use crate::model::{Model, Pool};
 
@@ -36,6 +37,8 @@ pub(super) trait Observer {
 pub(super) struct System {
     /// Jobs per unit of time, over all servers.
     arrivals: f64,
+    /// Servers of each pool.
+    sizes: Vec<u64>,
     /// Largest level of each pool; `usize::MAX` if there is none.
     pub(super) buffers: Vec<usize>,
     pub(super) services: Vec<Service>,
@@ -51,6 +54,7 @@ impl System {
             model.pools.iter().map(|p| p.buffer.map_or(usize::MAX, |b| b as usize)).collect();
         Self {
             arrivals: model.arrival_rate * n as f64,
+            sizes: model.pool_sizes(n),
             services: model.pools.iter().map(|p| Service::new(&p.law, highest_speed(p))).collect(),
             slowness: model.pools.iter().map(slowness).collect(),
             dispatch: Dispatch::new(&model.policy, &model.pools, &buffers, n),
@@ -145,8 +149,8 @@ pub(super) struct Process<'a, R> {
 
 impl<'a, R: Rng> Process<'a, R> {
     /// Starts at time 0 with these servers.
-    pub(super) fn new(system: &'a System, tails: Vec<Tails>, mut rng: R) -> Self {
-        let counts = Counts::new(tails, &system.buffers, &system.services, &mut rng);
+    pub(super) fn new(system: &'a System, start: &Start, mut rng: R) -> Self {
+        let counts = Counts::new(start, &system.sizes, &system.buffers, &system.services, &mut rng);
         let mut clocks = Clocks::new(system);
         let next = holding_time(clocks.set(counts.busy()), &mut rng);
         Self { system, counts, clocks, rng, next, patience: PATIENCE }

@@ -44,15 +44,29 @@ pub fn simulate_servers(
     control: &dyn Control,
 ) -> Result<Summary, FiniteError> {
     let sizes = settings::check(model, settings)?;
-    let busy = start::start(model, &settings.initial, &sizes)?;
-    let jobs = busy.iter().flatten().fold(0u64, |sum, &servers| sum.saturating_add(servers));
+    let start = start::start(model, &settings.initial, &sizes)?;
+    let jobs = start.busy.iter().flatten().fold(0u64, |sum, &servers| sum.saturating_add(servers));
     check_memory(settings.n, jobs)?;
-    let start: Vec<(usize, usize)> = sizes
+    let start: Vec<Seat> = sizes
         .iter()
-        .zip(&busy)
+        .zip(start.busy.iter().zip(&start.phases))
         .enumerate()
-        .flat_map(|(pool, (&size, busy))| {
-            (0..size).map(move |server| (pool, busy.iter().take_while(|&&servers| servers > server).count()))
+        .flat_map(|(pool, (&size, (busy, phases)))| {
+            (0..size).map(move |server| {
+                let level = busy.iter().take_while(|&&servers| servers > server).count();
+                // Servers of one level are neighbours: their ranks among them say the phase.
+                let above = busy.get(level).copied().unwrap_or(0);
+                let phase = level.checked_sub(1).and_then(|k| phases.get(k)).and_then(|of_level| {
+                    of_level
+                        .iter()
+                        .scan(above, |sum, &s| {
+                            *sum += s;
+                            Some(*sum)
+                        })
+                        .position(|sum| server < sum)
+                });
+                Seat { pool, level, phase }
+            })
         })
         .collect();
     replicate(Sampler::Servers, settings, sizes, control, |number| {
@@ -68,10 +82,19 @@ fn check_memory(n: u64, jobs: u64) -> Result<(), FiniteError> {
     Ok(())
 }
 
+/// Where one server starts.
+#[derive(Debug, Clone, Copy)]
+struct Seat {
+    pool: usize,
+    level: usize,
+    /// Phase of the job in service; drawn by the law if not given.
+    phase: Option<usize>,
+}
+
 fn replication(
     model: &Model,
     settings: &Settings,
-    start: &[(usize, usize)],
+    start: &[Seat],
     number: u32,
     control: &dyn Control,
 ) -> Result<(Replication, Path), FiniteError> {
@@ -152,25 +175,27 @@ struct Farm<'a, R> {
 
 impl<'a, R: Rng> Farm<'a, R> {
     /// Servers with these pools and levels at time 0; jobs in service start there and then.
-    fn new(model: &'a Model, settings: &'a Settings, start: &[(usize, usize)], rng: R) -> Self {
+    fn new(model: &'a Model, settings: &'a Settings, start: &[Seat], rng: R) -> Self {
         let mut farm = Self {
             model,
             settings,
-            roster: Roster::new(model, start.iter().copied()),
+            roster: Roster::new(model, start.iter().map(|s| (s.pool, s.level))),
             servers: vec![Server::default(); start.len()],
-            jobs: start.iter().map(|s| s.1 as u64).sum(),
+            jobs: start.iter().map(|s| s.level as u64).sum(),
             alarms: BinaryHeap::with_capacity(start.len()),
             next_arrival: 0.0,
-            ledger: Ledger::new(&model.pools, start.iter().map(|s| s.1)),
+            ledger: Ledger::new(&model.pools, start.iter().map(|s| s.level)),
             watches: Watches::new(model, settings.warmup, settings.horizon),
             rng,
             patience: PATIENCE,
         };
-        for (server, &(pool, level)) in (0..).zip(start) {
+        for (server, &Seat { pool, level, phase }) in (0..).zip(start) {
             farm.servers[server as usize].jobs.extend(std::iter::repeat_n(0.0, level));
             (0..level.min(farm.slots(pool))).for_each(|_| farm.watches.started(pool, 0.0, 0.0));
-            if level > 0 {
-                farm.start_service(server, 0.0);
+            match phase {
+                _ if level == 0 => {}
+                Some(phase) => farm.start_phase(server, phase, 0.0),
+                None => farm.start_service(server, 0.0),
             }
         }
         farm.next_arrival = farm.arrival_after(0.0);

@@ -6,15 +6,60 @@ use crate::model::{Initial, Model};
 /// Levels that a start may have: memory for the counts of so many is reserved at once.
 const MAX_LEVEL: usize = 10_000_000;
 
-/// By pool, how many servers hold 1, 2, ... jobs or more. Tails are rounded to whole servers of the pool, so that a tail
-/// equal to the pool's share means all of its servers.
-pub(super) fn start(model: &Model, initial: &Initial, sizes: &[u64]) -> Result<Vec<Vec<u64>>, FiniteError> {
-    if let Initial::Tails(tails) = initial
-        && tails.len() != model.pools.len()
-    {
-        return Err(FiniteError::InitialPools { given: tails.len(), pools: model.pools.len() });
+/// Where the servers of each pool are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Start {
+    /// By pool, how many servers hold 1, 2, ... jobs or more.
+    pub(super) busy: Vec<Vec<u64>>,
+    /// By pool and level, how many servers with exactly that many jobs have the one in service in each
+    /// phase; nothing for a pool where it starts in a phase drawn by the law.
+    pub(super) phases: Vec<Vec<Vec<u64>>>,
+}
+
+/// The start with tails rounded to whole servers of the pool, so that a tail equal to the pool's share
+/// means all of its servers; servers of a level are split over its phases by largest remainders.
+pub(super) fn start(model: &Model, initial: &Initial, sizes: &[u64]) -> Result<Start, FiniteError> {
+    let given = match initial {
+        Initial::Tails(tails) => Some(tails.len()),
+        Initial::PhaseTails(tails) => Some(tails.len()),
+        Initial::Idle | Initial::Level(_) => None,
+    };
+    if let Some(given) = given.filter(|&given| given != model.pools.len()) {
+        return Err(FiniteError::InitialPools { given, pools: model.pools.len() });
     }
-    (0..sizes.len()).map(|j| pool(model, initial, j, sizes[j])).collect()
+    let busy = (0..sizes.len()).map(|j| pool(model, initial, j, sizes[j])).collect::<Result<Vec<_>, _>>()?;
+    let phases = match initial {
+        Initial::PhaseTails(tails) => tails.iter().zip(&busy).map(|(t, busy)| phases(t, busy)).collect(),
+        _ => vec![Vec::new(); sizes.len()],
+    };
+    Ok(Start { busy, phases })
+}
+
+/// Servers by level and phase.
+fn phases(tails: &[Vec<f64>], busy: &[u64]) -> Vec<Vec<u64>> {
+    let at_least = |k: usize| busy.get(k).copied().unwrap_or(0);
+    (0..busy.len())
+        .map(|k| {
+            let above = |m: usize| tails.get(k + 1).map_or(0.0, |level| level[m]);
+            let masses: Vec<f64> =
+                tails[k].iter().enumerate().map(|(m, s)| (s - above(m)).max(0.0)).collect();
+            split(at_least(k) - at_least(k + 1), &masses)
+        })
+        .collect()
+}
+
+/// So many servers in proportion to masses, rounded by the method of largest remainders.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn split(servers: u64, masses: &[f64]) -> Vec<u64> {
+    let total: f64 = masses.iter().sum();
+    let exact = |m: f64| if total > 0.0 { m / total * servers as f64 } else { 0.0 };
+    let mut whole: Vec<u64> = masses.iter().map(|&m| (exact(m).floor() as u64).min(servers)).collect();
+    let mut order: Vec<usize> = (0..masses.len()).collect();
+    order.sort_by(|&a, &b| exact(masses[b]).fract().total_cmp(&exact(masses[a]).fract()).then(a.cmp(&b)));
+    // Fewer than there are phases, but for masses that rounding made vanish.
+    let missing = servers.saturating_sub(whole.iter().sum()) as usize;
+    order.iter().cycle().take(missing).for_each(|&m| whole[m] += 1);
+    whole
 }
 
 fn pool(model: &Model, initial: &Initial, j: usize, size: u64) -> Result<Vec<u64>, FiniteError> {
@@ -22,12 +67,16 @@ fn pool(model: &Model, initial: &Initial, j: usize, size: u64) -> Result<Vec<u64
     if top > MAX_LEVEL {
         return Err(FiniteError::InitialLevel { level: top, limit: MAX_LEVEL });
     }
-    let Initial::Tails(tails) = initial else { return Ok(vec![size; top]) };
+    let tails = match initial {
+        Initial::Tails(tails) => tails[j].clone(),
+        Initial::PhaseTails(_) => initial.tails(model, j),
+        Initial::Idle | Initial::Level(_) => return Ok(vec![size; top]),
+    };
     let pool = &model.pools[j];
     let buffer = pool.buffer.map_or(usize::MAX, |b| b as usize);
     let mut above = pool.share * (1.0 + 1e-9);
     let mut busy = Vec::with_capacity(top);
-    for (k, &x) in tails[j].iter().enumerate() {
+    for (k, &x) in tails.iter().enumerate() {
         let refused = !(0.0..=above).contains(&x) || (x > 0.0 && k >= buffer);
         if refused {
             return Err(FiniteError::InitialTail { pool: pool.name.clone(), level: k + 1, value: x });

@@ -6,6 +6,7 @@
 
 mod initial;
 mod law;
+mod laws;
 mod measures;
 mod policy;
 mod pool;
@@ -13,6 +14,7 @@ mod states;
 
 pub use initial::Initial;
 pub use law::{LawError, PhaseType};
+pub use laws::{DataFit, Decreasing, Family, Fitted, MomentFit, Sample};
 pub use measures::{Measures, PoolMeasures, Value};
 pub use policy::{Fallback, LevelSet, Levels, Messages, Policy, Tier, Tiers};
 pub use pool::Pool;

@@ -65,6 +65,38 @@ pub struct ModelPart {
     pub capacity: f64,
     /// Arrival rate over capacity.
     pub load: f64,
+    /// The service law of each pool.
+    pub services: ByPool<ServicePart>,
+}
+
+/// A service law in numbers.
+#[derive(Debug, Clone, Serialize)]
+pub struct ServicePart {
+    /// In words.
+    pub law: String,
+    /// Mean service time.
+    pub mean: f64,
+    /// Squared coefficient of variation.
+    pub scv: f64,
+    /// Number of phases.
+    pub phases: usize,
+    /// Largest distance of its survival function from that of the law that it stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub survival_distance: Option<f64>,
+    /// How well it fits the data it was fitted to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataLikelihood>,
+}
+
+/// A fit by maximum likelihood.
+#[derive(Debug, Clone, Serialize)]
+pub struct DataLikelihood {
+    /// Number of service times.
+    pub times: usize,
+    /// Log-likelihood.
+    pub log_likelihood: f64,
+    /// Bayesian information criterion.
+    pub bic: f64,
 }
 
 /// What reproduces a result. Only this part may differ between two runs that should agree.

@@ -4,5 +4,6 @@ pub mod csv;
 pub mod document;
 pub mod figures;
 pub mod file;
+pub mod fit;
 pub mod plot;
 pub mod table;

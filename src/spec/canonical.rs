@@ -10,7 +10,20 @@ use toml::de::DeValue;
 pub(super) fn hash(root: &DeValue<'_>) -> String {
     let mut text = String::new();
     write(root, &mut text);
-    Sha256::digest(text.as_bytes()).iter().take(8).fold(String::new(), |mut hex, byte| {
+    short(text.as_bytes())
+}
+
+/// The hash of a model that reads data files: of its own hash and the times in each, in order.
+pub(super) fn with_data<'a>(hash: String, data: impl IntoIterator<Item = &'a [f64]>) -> String {
+    data.into_iter().fold(hash, |hash, times| {
+        let bytes = times.iter().flat_map(|t| t.to_le_bytes());
+        short(&hash.into_bytes().into_iter().chain(bytes).collect::<Vec<u8>>())
+    })
+}
+
+/// The first 16 hexadecimal digits of the SHA-256.
+fn short(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(8).fold(String::new(), |mut hex, byte| {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex

@@ -25,6 +25,8 @@ pub enum Problem {
     Value,
     /// A part of the format that this version does not read yet.
     Unsupported,
+    /// A data file whose contents are not what they should be.
+    Data,
     /// An override that does not read `KEY=VALUE`, or whose key leads nowhere.
     Override,
 }

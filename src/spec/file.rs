@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::number::{Number, Rate};
+use super::service::{NumbersFile, ServiceFile};
 
 /// A whole model file.
 #[derive(Debug, Deserialize)]
@@ -44,22 +45,9 @@ pub(super) struct PoolFile {
     pub(super) name: Spanned<String>,
     pub(super) share: Spanned<Number>,
     pub(super) buffer: Option<Spanned<Number>>,
+    pub(super) speed: Option<NumbersFile>,
+    pub(super) slots: Option<Spanned<Number>>,
     pub(super) service: ServiceFile,
-}
-
-/// `service` of a pool: one law.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", expecting = "a table")]
-pub(super) enum ServiceFile {
-    Exponential(Spanned<ExponentialFile>),
-}
-
-/// The exponential law, by its rate or its mean.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub(super) struct ExponentialFile {
-    pub(super) rate: Option<Spanned<Number>>,
-    pub(super) mean: Option<Spanned<Number>>,
 }
 
 /// `policy`: one policy.
@@ -143,10 +131,14 @@ pub(super) enum InitialFile {
     Idle(NoParameters),
     Level(Spanned<Number>),
     Tails(Spanned<TailsFile>),
+    Phases(Spanned<PhasesFile>),
 }
 
 /// x_1, x_2, ... by pool name.
 pub(super) type TailsFile = BTreeMap<Spanned<String>, Spanned<Vec<Spanned<Number>>>>;
+
+/// S_{1,1}.., S_{2,1}.. by pool name: a list for each level.
+pub(super) type PhasesFile = BTreeMap<Spanned<String>, Spanned<Vec<NumbersFile>>>;
 
 /// `[finite]`.
 #[derive(Debug, Default, Deserialize)]

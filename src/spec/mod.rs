@@ -24,16 +24,19 @@
 
 mod canonical;
 mod check;
+mod data;
 mod error;
 mod file;
 mod number;
 mod overrides;
 mod place;
+mod service;
 mod shape;
 mod source;
 mod translate;
 mod tree;
 
+pub use data::sample;
 pub use error::{Problem, SpecError};
 pub use place::Place;
 pub use source::Source;
@@ -42,7 +45,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use crate::model::{Initial, Model};
+use crate::model::{DataFit, Initial, Model};
 
 /// A checked model file.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +53,8 @@ pub struct System {
     /// The system. Shares that sum to 1 within 1e-12 are kept as given; within 1e-9 (thirds written
     /// with nine digits) they are divided by their sum; anything further off is an error.
     pub model: Model,
+    /// How the service law of each pool came about, in the order of the pools.
+    pub services: Vec<Service>,
     /// How the fluid limit is solved.
     pub fluid: FluidSettings,
     /// How finite systems are simulated.
@@ -57,8 +62,35 @@ pub struct System {
     /// Numbers that the results must reproduce, ordered by name.
     pub expect: Vec<Expectation>,
     /// 16 hexadecimal digits of the SHA-256 of the model after overrides, keys sorted: the same for
-    /// all ways to write the same model, whatever its comments, layout and order of keys.
+    /// all ways to write the same model, whatever its comments, layout and order of keys. Data files
+    /// count by their contents.
     pub hash: String,
+}
+
+/// Where a service law comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Service {
+    /// The law in words.
+    pub label: String,
+    /// How well it stands for what was asked.
+    pub fit: Fit,
+}
+
+/// How well a law stands for what was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fit {
+    /// It is what was asked.
+    Exact,
+    /// A mixture in place of another law of the same mean: the largest distance of the survival
+    /// functions.
+    Distance(f64),
+    /// Fitted to data.
+    Data {
+        /// Number of service times.
+        times: usize,
+        /// The fit; its law is before a `mean` in the model file rescaled it.
+        chosen: Box<DataFit>,
+    },
 }
 
 /// `[fluid]`.
@@ -132,5 +164,5 @@ pub fn load(source: &Source, overrides: &[String]) -> Result<System, SpecError> 
     let file = file::File::deserialize(ValueDeserializer::from(tree.clone()))
         .map_err(|e| translate::shape(&e, tree.get_ref(), &sources))?;
     let hash = canonical::hash(tree.get_ref());
-    check::system(file, &sources, source.stem(), hash)
+    check::system(file, &sources, source, hash)
 }

@@ -4,27 +4,17 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Problem, SpecError, list, quote};
+use super::error::{Problem, SpecError, quote};
 use super::place::{Sources, Span};
 use super::tree::{Node, entry, table};
 
 /// More pools than any use of the program has; a slip in a generated file otherwise eats the memory.
 const MOST_POOLS: usize = 100_000;
 
-/// Service laws that the format names and this version does not read.
-const LATER_LAWS: [&str; 11] = [
-    "erlang",
-    "hyperexponential",
-    "coxian",
-    "phase-type",
-    "moments",
-    "weibull",
-    "lomax",
-    "gamma",
-    "deterministic",
-    "uniform",
-    "data",
-];
+/// Service laws that only periodic models read.
+const PERIODIC_LAWS: [&str; 2] = ["deterministic", "uniform"];
+/// What may stand in their place.
+const ERLANG: &str = "`service.erlang = { stages = 50, mean = 1.0 }`";
 
 /// Checks the shape of the tree. A bare word where a table with one key may stand
 /// (`policy = "pull"`) becomes that table, so that both are the same model from here on.
@@ -84,14 +74,17 @@ impl Shape<'_> {
     }
 
     fn pool(&self, pool: &mut Node<'_>) -> Result<(), SpecError> {
-        self.refuse(pool.get_ref(), "speed", "service rates that depend on the level")?;
-        self.refuse(pool.get_ref(), "slots", "several pull-messages per server")?;
         let DeValue::Table(keys) = pool.get_mut() else { return Ok(()) };
         let Some(service) = keys.get_mut("service") else { return Ok(()) };
         self.one_of(service, "service", "`exponential.rate = 1.0`")?;
-        for law in LATER_LAWS {
-            self.refuse(service.get_ref(), law, "this service law")
-                .map_err(|e| e.help(format!("service laws of this version: {}", list(["exponential"]))))?;
+        for law in PERIODIC_LAWS {
+            if let Some((key, _)) = entry(service.get_ref(), law) {
+                let title = format!("{} is not a service law of a pool", quote(law));
+                return Err(self
+                    .fail(Problem::Unsupported, &key.span(), title)
+                    .allowed("only periodic models read it: a pool needs exponential phases")
+                    .help(format!("an Erlang law of many stages comes close: {ERLANG}")));
+            }
         }
         Ok(())
     }

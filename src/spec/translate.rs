@@ -10,7 +10,7 @@ use super::place::Sources;
 use super::tree::{find, kind};
 
 /// What to add when a key is missing: its name, and a line that would do.
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 21] = [
     ("policy", "policy = \"pull\""),
     ("arrivals", "arrivals.rate = 0.9"),
     ("rate", "rate = 0.9"),
@@ -21,6 +21,16 @@ const EXAMPLES: [(&str, &str); 11] = [
     ("d", "policy.jsq-d.d = 2"),
     ("level", "policy.threshold.level = 2"),
     ("tiers", "policy.tiers.tiers = [[0], [1]]"),
+    ("stages", "service.erlang = { stages = 4, mean = 1.0 }"),
+    ("probabilities", "service.hyperexponential = { probabilities = [0.9, 0.1], rates = [2.0, 0.2] }"),
+    ("rates", "rates = [2.0, 0.5]"),
+    ("continue", "service.coxian = { rates = [2.0, 0.5], continue = [0.25] }"),
+    ("initial", "initial = [1.0, 0.0]"),
+    ("generator", "generator = [[-2.0, 1.0], [0.0, -1.0]]"),
+    ("mean", "service.moments = { mean = 1.0, scv = 2.0 }"),
+    ("scv", "service.moments = { mean = 1.0, scv = 2.0 }"),
+    ("shape", "service.weibull = { shape = 0.5, scale = 1.0 }"),
+    ("file", "service.data = { file = \"times.csv\", column = \"seconds\" }"),
     ("source", "source = \"closed form: ...\""),
 ];
 

@@ -8,6 +8,7 @@ use indexmap::IndexSet;
 use super::routing::{Cell, Routing, route};
 use super::sparse::Generator;
 use super::{ExactError, Size};
+use crate::finite::start::Start;
 use crate::model::{Model, StateSpace, Top};
 
 /// Memory that the states and their rates may take.
@@ -47,12 +48,7 @@ impl<'a> Chain<'a> {
     /// All states of `sizes` servers that can be reached from the idle system or from the start, which
     /// is given by pool as the servers that hold 1, 2, ... jobs or more. Longer buffers end at `cut`:
     /// jobs sent to a server there are forgotten.
-    pub(super) fn new(
-        model: &'a Model,
-        sizes: &[u64],
-        start: &[Vec<u64>],
-        cut: u32,
-    ) -> Result<Self, ExactError> {
+    pub(super) fn new(model: &'a Model, sizes: &[u64], start: &Start, cut: u32) -> Result<Self, ExactError> {
         let n = sizes.iter().sum::<u64>();
         let space = StateSpace::new(model, &vec![cut; sizes.len()], Top::Reflecting);
         let too_large = || ExactError::TooLarge {
@@ -218,9 +214,9 @@ fn add(state: &mut Vec<(u32, u32)>, cell: u32, servers: u32) {
     }
 }
 
-/// The states at time 0 with their probabilities: jobs in service start in a phase drawn by their law.
-/// `None` if there are too many.
-fn starts(space: &StateSpace, sizes: &[u64], busy: &[Vec<u64>]) -> Option<BTreeMap<Occupied, f64>> {
+/// The states at time 0 with their probabilities: jobs in service are in the phase given, or start in one
+/// drawn by their law. `None` if there are too many.
+fn starts(space: &StateSpace, sizes: &[u64], start: &Start) -> Option<BTreeMap<Occupied, f64>> {
     let mut placed = 0;
     let mut all = BTreeMap::from([(Occupied::default(), 1.0)]);
     let place = |all: BTreeMap<Occupied, f64>, entry: &[(usize, f64)], servers: u32| {
@@ -234,10 +230,17 @@ fn starts(space: &StateSpace, sizes: &[u64], busy: &[Vec<u64>]) -> Option<BTreeM
         }
         next
     };
-    for ((pool, &size), busy) in space.pools.iter().zip(sizes).zip(busy) {
+    let given = start.busy.iter().zip(&start.phases);
+    for ((pool, &size), (busy, phases)) in space.pools.iter().zip(sizes).zip(given) {
         let at_least = |k: usize| if k == 0 { size } else { busy.get(k - 1).copied().unwrap_or(0) };
-        for (level, k) in (0..).zip(0..=busy.len()) {
+        for (level, k) in (0..).zip(0usize..=busy.len()) {
             let servers = u32::try_from(at_least(k) - at_least(k + 1)).unwrap_or(u32::MAX);
+            if let Some(phases) = k.checked_sub(1).and_then(|k| phases.get(k)) {
+                for (cell, &servers) in pool.level(level).zip(phases).filter(|(_, s)| **s > 0) {
+                    all = place(all, &[(cell, 1.0)], u32::try_from(servers).unwrap_or(u32::MAX));
+                }
+                continue;
+            }
             let entry: Vec<(usize, f64)> = pool.entry(level).collect();
             match entry.len() {
                 _ if servers == 0 => {}

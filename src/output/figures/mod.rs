@@ -2,10 +2,12 @@
 
 mod convergence;
 mod levels;
+mod survival;
 mod trajectory;
 
 pub use convergence::convergence;
 pub use levels::levels;
+pub use survival::survival;
 pub use trajectory::{TailChoice, default_tails, trajectory};
 
 use super::table::number;

@@ -3,45 +3,59 @@
 mod expect;
 mod policy;
 mod pools;
+mod service;
 mod settings;
+mod vectors;
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use toml::Spanned;
 
 use super::System;
+use super::canonical;
 use super::error::{Problem, SpecError, quote};
 use super::file::{ArrivalsFile, File};
 use super::number::{Number, Rate};
 use super::place::{Sources, Span};
-use crate::model::Model;
+use super::source::Source;
+use crate::model::{Model, Sample};
+use pools::Checked;
 
 /// Rates and means that leave room for their products and ratios in a double.
 const RATES: RangeInclusive<f64> = 1e-100..=1e100;
 /// How [`RATES`] reads.
 const RATE: &str = "from 1e-100 to 1e100";
 
-/// The checked system. `stem` is the name of a model that does not give one.
+/// The checked system of the model in `source`.
 ///
 /// # Errors
 /// The first value that is not allowed.
-pub(super) fn system(file: File, sources: &Sources, stem: String, hash: String) -> Result<System, SpecError> {
-    let check = Check { sources };
+pub(super) fn system(
+    file: File,
+    sources: &Sources,
+    source: &Source,
+    hash: String,
+) -> Result<System, SpecError> {
+    let check = Check { sources, folder: source.folder() };
     let arrival_rate = check.arrivals(&file.arrivals)?;
-    let pools = check.pools(&file.pools)?;
-    let policy = check.policy(&file.policy, &pools)?;
+    let Checked { pools, services, samples } = check.pools(&file.pools)?;
+    let hash = canonical::with_data(hash, samples.iter().map(Sample::times));
+    let policy = check.policy(&file.policy, file.pools.get_ref(), &pools)?;
     let fluid = check.fluid(&file.fluid, file.pools.get_ref(), &pools)?;
     let finite = check.finite(&file.finite)?;
     let expect = check.expectations(file.expect, &pools)?;
-    let name = check.name(file.name, stem)?;
+    let name = check.name(file.name, source.stem())?;
     let description = file.description.unwrap_or_default();
     let model = Model { name, description, arrival_rate, pools, policy };
-    Ok(System { model, fluid, finite, expect, hash })
+    Ok(System { model, services, fluid, finite, expect, hash })
 }
 
 /// Checks values and knows where they were written.
 struct Check<'a> {
     sources: &'a Sources,
+    /// What the paths of data files are relative to.
+    folder: &'a Path,
 }
 
 impl Check<'_> {

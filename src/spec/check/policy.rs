@@ -3,7 +3,7 @@
 use toml::Spanned;
 
 use super::super::error::SpecError;
-use super::super::file::{PolicyFile, TiersFile};
+use super::super::file::{PolicyFile, PoolFile, TiersFile};
 use super::super::number::Number;
 use super::Check;
 use crate::model::{LevelSet, Policy, Pool};
@@ -16,7 +16,13 @@ const LARGEST_LEVEL: i128 = 1_000_000_000;
 const SAME_RATE: f64 = 1e-12;
 
 impl Check<'_> {
-    pub(super) fn policy(&self, policy: &PolicyFile, pools: &[Pool]) -> Result<Policy, SpecError> {
+    pub(super) fn policy(
+        &self,
+        policy: &PolicyFile,
+        written: &[PoolFile],
+        pools: &[Pool],
+    ) -> Result<Policy, SpecError> {
+        self.slots_are_for_pull(policy, written)?;
         Ok(match policy {
             PolicyFile::Random(_) => Policy::random(),
             PolicyFile::Jsq(_) => Policy::jsq(),
@@ -25,7 +31,11 @@ impl Check<'_> {
                 if let Some(routers) = &p.routers {
                     self.whole::<u32>(routers, "`routers`", 1..=1)?;
                 }
-                Policy::pull()
+                if pools.iter().any(|pool| pool.slots > 1) {
+                    Policy::pull_with_slots(pools.iter().map(|pool| pool.slots).collect())
+                } else {
+                    Policy::pull()
+                }
             }
             PolicyFile::I1f(_) => Policy::i1f(),
             PolicyFile::FastestIdleFirst(_) => Policy::fastest_idle_first(&by_speed(pools)),
@@ -38,6 +48,19 @@ impl Check<'_> {
             }
             PolicyFile::Tiers(p) => Policy::tiers(&self.tiers(p)?, self.fallback(p.fallback_d.as_ref())?),
         })
+    }
+
+    /// Only pull has messages for free slots.
+    fn slots_are_for_pull(&self, policy: &PolicyFile, written: &[PoolFile]) -> Result<(), SpecError> {
+        match written.iter().find_map(|pool| pool.slots.as_ref()) {
+            Some(slots) if !matches!(policy, PolicyFile::Pull(_)) => {
+                let error = self.value(&slots.span(), "this policy knows no slots");
+                Err(error
+                    .allowed("`slots` is for `policy = \"pull\"`")
+                    .help("a threshold in all pools is `policy.threshold.level`"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn fallback(&self, d: Option<&Spanned<Number>>) -> Result<u32, SpecError> {

@@ -4,22 +4,44 @@ use std::collections::HashMap;
 
 use toml::Spanned;
 
+use super::super::Service;
 use super::super::error::{SpecError, quote};
-use super::super::file::{ExponentialFile, PoolFile, ServiceFile};
+use super::super::file::PoolFile;
+use super::super::number::Number;
 use super::super::place::Span;
+use super::super::service::NumbersFile;
+use super::service::Made;
 use super::{Check, RATE, RATES};
-use crate::model::{PhaseType, Pool};
+use crate::model::{Pool, Sample};
 
 /// Buffers above this are as good as infinite and are better written so.
 const LARGEST_BUFFER: i128 = 1_000_000_000;
 /// Shares this close to a sum of 1 are kept.
-const SUM_KEPT: f64 = 1e-12;
+pub(super) const SUM_KEPT: f64 = 1e-12;
 /// Shares this close to a sum of 1 are divided by their sum: thirds are often written with nine
 /// digits. The last figure covers the rounding of the sum itself.
-const SUM_MENDED: f64 = 1e-9 + 1e-15;
+pub(super) const SUM_MENDED: f64 = 1e-9 + 1e-15;
+
+/// The longest list of speeds by level.
+const MOST_SPEEDS: usize = 100_000;
+/// Each free slot is a message: more than this are a buffer.
+const LARGEST_SLOTS: i128 = 100_000;
+
+/// Rates between phases in all pools; they are kept as matrices, and more would not fit the memory.
+const MOST_RATES: usize = 40_000_000;
+
+/// What the pools come to.
+#[derive(Default)]
+pub(super) struct Checked {
+    pub(super) pools: Vec<Pool>,
+    /// Where the law of each comes from.
+    pub(super) services: Vec<Service>,
+    /// The data that were read for them.
+    pub(super) samples: Vec<Sample>,
+}
 
 impl Check<'_> {
-    pub(super) fn pools(&self, list: &Spanned<Vec<PoolFile>>) -> Result<Vec<Pool>, SpecError> {
+    pub(super) fn pools(&self, list: &Spanned<Vec<PoolFile>>) -> Result<Checked, SpecError> {
         let pools = list.get_ref();
         if pools.is_empty() {
             let error = self.value(&list.span(), "there are no pools");
@@ -27,10 +49,28 @@ impl Check<'_> {
         }
         self.names(pools)?;
         let shares = self.shares(pools)?;
-        pools.iter().zip(shares).map(|(pool, share)| self.pool(pool, share)).collect()
+        let mut checked = Checked::default();
+        let mut rates = 0;
+        for (pool, share) in pools.iter().zip(shares) {
+            let (buffer, made) = self.pool(pool)?;
+            let name = pool.name.get_ref();
+            let speed = pool.speed.as_ref().map_or(Ok(Vec::new()), |list| self.speed(list, name))?;
+            let slots = pool.slots.as_ref().map_or(Ok(1), |slots| self.slots(slots, buffer, name))?;
+            rates += made.law.phases().pow(2);
+            if rates > MOST_RATES {
+                let name = quote(pool.name.get_ref());
+                let title = format!("the service laws up to pool {name} have {rates} rates between phases");
+                let allowed = format!("must be at most {MOST_RATES}: use fewer phases, or fewer pools");
+                return Err(self.value(&pool.name.span(), title).allowed(allowed));
+            }
+            checked.pools.push(Pool { speed, slots, ..Pool::new(name.as_str(), share, buffer, made.law) });
+            checked.services.push(made.service);
+            checked.samples.extend(made.sample);
+        }
+        Ok(checked)
     }
 
-    fn pool(&self, pool: &PoolFile, share: f64) -> Result<Pool, SpecError> {
+    fn pool(&self, pool: &PoolFile) -> Result<(Option<u32>, Made), SpecError> {
         let name = pool.name.get_ref();
         let buffer = match &pool.buffer {
             None => None,
@@ -39,8 +79,39 @@ impl Check<'_> {
                 if infinite { e.help("an infinite buffer is one that is left out") } else { e }
             })?),
         };
-        let ServiceFile::Exponential(law) = &pool.service;
-        Ok(Pool::new(name.clone(), share, buffer, self.exponential(law, name)?))
+        Ok((buffer, self.service(&pool.service, name)?))
+    }
+
+    /// Speeds by level. They must not fall: more jobs would then slow a server down, and none of what is
+    /// known of the limit from idle would hold.
+    fn speed(&self, list: &NumbersFile, pool: &str) -> Result<Vec<f64>, SpecError> {
+        let what = format!("a speed of pool {}", quote(pool));
+        if list.get_ref().is_empty() || list.get_ref().len() > MOST_SPEEDS {
+            let title = format!("{} has {} entries", of("`speed`", pool), list.get_ref().len());
+            let error = self.value(&list.span(), title);
+            return Err(error.allowed(format!("must have 1 to {MOST_SPEEDS}; the last one repeats")));
+        }
+        let mut speeds: Vec<f64> = Vec::with_capacity(list.get_ref().len());
+        for x in list.get_ref() {
+            let speed = self.real(x, &what, &format!("must be {RATE}"), |x| RATES.contains(&x))?;
+            if let Some(&before) = speeds.last()
+                && speed < before
+            {
+                let title = format!("the speeds of pool {} fall from {before} to {speed}", quote(pool));
+                let error = self.value(&x.span(), title).allowed("must not be below the one before it");
+                return Err(error.help("servers that slow down under load may have several limits"));
+            }
+            speeds.push(speed);
+        }
+        Ok(speeds)
+    }
+
+    fn slots(&self, slots: &Spanned<Number>, buffer: Option<u32>, pool: &str) -> Result<u32, SpecError> {
+        let most = buffer.map_or(LARGEST_SLOTS, |b| LARGEST_SLOTS.min(i128::from(b)));
+        self.whole(slots, &of("`slots`", pool), 1..=most).map_err(|e| match buffer {
+            Some(_) => e.help("a server cannot take more jobs than its buffer holds"),
+            None => e,
+        })
     }
 
     fn names(&self, pools: &[PoolFile]) -> Result<(), SpecError> {
@@ -100,38 +171,14 @@ impl Check<'_> {
         }
         Ok(shares)
     }
-
-    fn exponential(&self, law: &Spanned<ExponentialFile>, pool: &str) -> Result<PhaseType, SpecError> {
-        let allowed = format!("must be {RATE}");
-        let (given, key) = match (&law.get_ref().rate, &law.get_ref().mean) {
-            (Some(rate), None) => (rate, "rate"),
-            (None, Some(mean)) => (mean, "mean"),
-            (Some(rate), Some(mean)) => {
-                let telling = self.sources.telling(&[rate.span(), mean.span()]);
-                let title =
-                    format!("the exponential service of pool {} has both a rate and a mean", quote(pool));
-                return Err(self.value(&telling, title).allowed("must have one of `rate` and `mean`"));
-            }
-            (None, None) => {
-                let title = format!("the exponential service of pool {} has no rate", quote(pool));
-                let error = self.value(&law.span(), title).allowed("needs `rate` or `mean`");
-                return Err(error.help("for example `service.exponential.rate = 1.0`"));
-            }
-        };
-        let what = of(&format!("`{key}`"), pool);
-        let number = self.real(given, &what, &allowed, |x| RATES.contains(&x))?;
-        let rate = if key == "rate" { number } else { 1.0 / number };
-        // The range above is narrower than what the law refuses, so this does not happen.
-        PhaseType::exponential(rate).map_err(|e| self.value(&given.span(), e.to_string()))
-    }
 }
 
 /// "`share` of pool `fast`".
-fn of(key: &str, pool: &str) -> String {
+pub(super) fn of(key: &str, pool: &str) -> String {
     format!("{key} of pool {}", quote(pool))
 }
 
 /// Twelve decimals, without the zeros at the end.
-fn rounded(x: f64) -> String {
+pub(super) fn rounded(x: f64) -> String {
     format!("{x:.12}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }

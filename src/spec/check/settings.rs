@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use toml::Spanned;
 
 use super::super::error::{Problem, SpecError, list, nearest, quote};
-use super::super::file::{FiniteFile, FluidFile, InitialFile, PoolFile, TailsFile};
+use super::super::file::{FiniteFile, FluidFile, InitialFile, PhasesFile, PoolFile, TailsFile};
 use super::super::number::Number;
 use super::super::place::Span;
+use super::super::service::NumbersFile;
 use super::super::{FiniteSettings, FluidSettings};
 use super::Check;
 use crate::model::{Initial, Pool};
@@ -45,6 +46,7 @@ impl Check<'_> {
                 Initial::Level(self.whole(level, "`fluid.initial.level`", 0..=LARGEST_START)?)
             }
             Some(InitialFile::Tails(tails)) => Initial::Tails(self.tails(tails, written, pools)?),
+            Some(InitialFile::Phases(tails)) => Initial::PhaseTails(self.phase_tails(tails, written, pools)?),
         };
         Ok(fluid)
     }
@@ -123,6 +125,79 @@ impl Check<'_> {
         Ok(tails)
     }
 
+    /// Tails by phase of the named pools; the others start idle.
+    fn phase_tails(
+        &self,
+        file: &Spanned<PhasesFile>,
+        written: &[PoolFile],
+        pools: &[Pool],
+    ) -> Result<Vec<Vec<Vec<f64>>>, SpecError> {
+        if file.get_ref().is_empty() {
+            let error = self.value(&file.span(), "`fluid.initial.phases` names no pool");
+            return Err(error.allowed("must name at least one; all servers idle is `initial = \"idle\"`"));
+        }
+        let mut tails = vec![Vec::new(); pools.len()];
+        for (name, given) in file.get_ref() {
+            let Some(j) = pools.iter().position(|pool| pool.name == *name.get_ref()) else {
+                return Err(self.no_such_pool(&name.span(), name.get_ref(), pools));
+            };
+            self.not_above_buffer(given, &written[j], &pools[j])?;
+            let mut above = vec![f64::INFINITY; pools[j].law.phases()];
+            for level in given.get_ref() {
+                tails[j].push(self.phases_of_level(level, &above, &pools[j])?);
+                above.clone_from(&tails[j][tails[j].len() - 1]);
+            }
+        }
+        Ok(tails)
+    }
+
+    /// S_{k,1}, S_{k,2}, ... of one level, below those of the level before.
+    fn phases_of_level(
+        &self,
+        level: &NumbersFile,
+        before: &[f64],
+        pool: &Pool,
+    ) -> Result<Vec<f64>, SpecError> {
+        let name = quote(&pool.name);
+        if level.get_ref().len() != before.len() {
+            let title = format!("a level of pool {name} has {} phases", level.get_ref().len());
+            let allowed = format!("its service law has {}", before.len());
+            return Err(self.value(&level.span(), title).allowed(allowed));
+        }
+        let what = format!("a tail of pool {name}");
+        let ok = |x: f64| x >= 0.0;
+        let phases = level.get_ref().iter().map(|x| self.real(x, &what, "must not be negative", ok));
+        let phases = phases.collect::<Result<Vec<f64>, _>>()?;
+        let sum: f64 = phases.iter().sum();
+        if sum > pool.share * (1.0 + SHARE_SLACK) {
+            let title = format!("the phases of a level of pool {name} sum to {sum}, more than its share");
+            let error = self.value(&level.span(), title).allowed(format!("must be at most {}", pool.share));
+            return Err(error.help("tails are fractions of all servers, not of the pool"));
+        }
+        if let Some((x, before)) = phases.iter().zip(before).find(|(x, before)| x > before) {
+            let title = format!("the tails of pool {name} go up from {before} to {x}");
+            return Err(self.value(&level.span(), title).allowed("must not exceed the level before it"));
+        }
+        Ok(phases)
+    }
+
+    /// A start has no more levels than the pool's buffer.
+    fn not_above_buffer<T>(
+        &self,
+        given: &Spanned<Vec<Spanned<T>>>,
+        written: &PoolFile,
+        pool: &Pool,
+    ) -> Result<(), SpecError> {
+        if let (Some(buffer), Some(b)) = (pool.buffer, &written.buffer)
+            && let Some(extra) = given.get_ref().get(buffer as usize)
+        {
+            let title = format!("pool {} starts with {} levels", quote(&pool.name), given.get_ref().len());
+            let telling = self.sources.telling(&[b.span(), extra.span()]);
+            return Err(self.value(&telling, title).allowed(format!("its buffer has {buffer}")));
+        }
+        Ok(())
+    }
+
     fn tail(
         &self,
         given: &Spanned<Vec<Spanned<Number>>>,
@@ -130,13 +205,7 @@ impl Check<'_> {
         pool: &Pool,
     ) -> Result<Vec<f64>, SpecError> {
         let name = quote(&pool.name);
-        if let (Some(buffer), Some(b)) = (pool.buffer, &written.buffer)
-            && let Some(extra) = given.get_ref().get(buffer as usize)
-        {
-            let title = format!("pool {name} starts with {} levels", given.get_ref().len());
-            let telling = self.sources.telling(&[b.span(), extra.span()]);
-            return Err(self.value(&telling, title).allowed(format!("its buffer has {buffer}")));
-        }
+        self.not_above_buffer(given, written, pool)?;
         let mut tail: Vec<f64> = Vec::with_capacity(given.get_ref().len());
         for x in given.get_ref() {
             let what = format!("a tail of pool {name}");
