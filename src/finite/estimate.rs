@@ -4,9 +4,8 @@ use serde::Serialize;
 
 use super::accounts::{Account, PoolAccount};
 use super::counts::Counts;
-use super::job_times::JobTimes;
 use super::process::Observer;
-use crate::model::{Measures, Model};
+use crate::model::{JobTimes, Measures, Model};
 
 /// The time integral of one tail, brought up to date only when the tail changes.
 #[derive(Debug, Clone, Copy, Default)]

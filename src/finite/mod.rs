@@ -36,12 +36,11 @@ use serde::Serialize;
 
 pub use estimate::{Replication, Statistics};
 pub use exact::{Exact, ExactError, ExactSnapshot, ExactStatistics, Method, Size, exact};
-pub use job_times::{Durations, JobTimes, PoolTimes};
 pub use servers::simulate_servers;
 pub use settings::{FiniteError, Settings};
 pub use summary::{Path, Snapshot, interval};
 
-use crate::model::{Measures, Model, Value};
+use crate::model::{JobTimes, Measures, Model, Value};
 use counts::Counts;
 use estimate::Meter;
 use process::{Process, System};

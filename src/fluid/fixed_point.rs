@@ -169,7 +169,7 @@ fn least_stream(model: &Model) -> f64 {
 
 /// The model without the pools that escape; pools named by tiers are renumbered. Under join the shortest
 /// queue the others are full by then, and are sent just what they serve.
-fn without(model: &Model, escaped: &[Option<f64>]) -> Model {
+pub(super) fn without(model: &Model, escaped: &[Option<f64>]) -> Model {
     let kept: Vec<usize> = (0..model.pools.len()).filter(|&j| escaped[j].is_none()).collect();
     let renumber = |pools: &Vec<usize>| {
         kept.iter().enumerate().filter(|(_, j)| pools.contains(j)).map(|(i, _)| i).collect()
@@ -192,7 +192,7 @@ fn without(model: &Model, escaped: &[Option<f64>]) -> Model {
     settled
 }
 
-fn escaped_mass(model: &Model, escaped: &[Option<f64>]) -> f64 {
+pub(super) fn escaped_mass(model: &Model, escaped: &[Option<f64>]) -> f64 {
     model.pools.iter().zip(escaped).filter(|(_, e)| e.is_some()).map(|(p, _)| p.share).sum()
 }
 

@@ -31,42 +31,48 @@ pub(super) struct Flows {
 
 /// The flows at q in the mode of `field`.
 pub(super) fn flows(field: &Field, states: &StateSpace, q: &[f64]) -> Flows {
-    let d = &field.dispatch;
     let mut pools = vec![PoolFlows::default(); states.pools.len()];
-    let mut place = vec![(0, 0); states.len()];
-    for (j, pool) in states.pools.iter().enumerate() {
+    let (met, fallback) = meets(field, states, q);
+    for (pool, flows) in states.pools.iter().zip(&mut pools) {
         let mut tail = 0.0;
         for k in (0..=pool.levels).rev() {
             for (m, s) in pool.level(k).enumerate() {
-                place[s] = (j, k);
+                match k {
+                    _ if k < pool.slots => flows.idle += met[s],
+                    _ if pool.is_full(k) => flows.block += met[s],
+                    _ => flows.wait += met[s],
+                }
                 if k > 0 {
                     let ended = pool.speed_at(k) * pool.law.exit()[m] * q[s];
-                    pools[j].completed += ended;
-                    pools[j].to_idle += if k <= pool.slots { ended } else { 0.0 };
+                    flows.completed += ended;
+                    flows.to_idle += if k <= pool.slots { ended } else { 0.0 };
                     tail += q[s];
                 }
             }
-            pools[j].jobs += if k > 0 { tail } else { 0.0 };
-            pools[j].served += if (1..=pool.slots).contains(&k) { tail } else { 0.0 };
+            flows.jobs += if k > 0 { tail } else { 0.0 };
+            flows.served += if (1..=pool.slots).contains(&k) { tail } else { 0.0 };
         }
-        pools[j].busy = tail;
+        flows.busy = tail;
     }
+    Flows { pools, fallback }
+}
+
+/// The rate at which jobs are sent to servers in each state, lost ones included, and the rate at which
+/// they reach the fallback.
+pub(super) fn meets(field: &Field, states: &StateSpace, q: &[f64]) -> (Vec<f64>, f64) {
+    let d = &field.dispatch;
+    let mut met = vec![0.0; states.len()];
     // A closed tier hands a job to each server that comes to it, one level below where it was.
+    let mut above = vec![None; states.len()];
+    for (pool, k, s) in dispatch::levels(states).filter(|&(_, k, _)| k > 0) {
+        above[s] = Some((pool, k - 1));
+    }
     for &(from, rate) in d.closed.iter().flatten() {
-        let (j, k) = place[from];
-        let flow = rate * q[from];
-        *(if k <= states.pools[j].slots { &mut pools[j].idle } else { &mut pools[j].wait }) += flow;
+        if let Some((pool, level)) = above[from] {
+            pool.entry(level).for_each(|(s, p)| met[s] += rate * q[from] * p);
+        }
     }
     let reach = d.reach(q).max(0.0);
-    let mut add = |s: usize, flow: f64| {
-        let (j, k) = place[s];
-        let pool: &mut PoolFlows = &mut pools[j];
-        match k {
-            _ if k < states.pools[j].slots => pool.idle += flow,
-            _ if states.pools[j].is_full(k) => pool.block += flow,
-            _ => pool.wait += flow,
-        }
-    };
     let mut scratch = Scratch::default();
     let inside = d.rates(q, reach, &mut scratch.tails, &mut scratch.rates);
     let mut fallback = 0.0;
@@ -74,19 +80,19 @@ pub(super) fn flows(field: &Field, states: &StateSpace, q: &[f64]) -> Flows {
         Target::Tier { .. } if field.composition == Composition::Inflow || !inside => {
             // No mass to go by: jobs meet the servers that have just come.
             let total = field.tier_inflow(q).max(f64::MIN_POSITIVE);
-            field.inflow.iter().for_each(|&(from, to, rate)| add(to, reach * (rate * q[from] / total)));
+            field.inflow.iter().for_each(|&(from, to, rate)| met[to] += reach * (rate * q[from] / total));
         }
-        Target::Tier { states: tier, .. } if tier.len() == 1 => add(tier[0], reach),
+        Target::Tier { states: tier, .. } if tier.len() == 1 => met[tier[0]] += reach,
         Target::Tier { states: tier, weights } => {
-            tier.iter().zip(weights).for_each(|(&s, w)| add(s, scratch.rates[0] * w * q[s]));
+            tier.iter().zip(weights).for_each(|(&s, w)| met[s] += scratch.rates[0] * w * q[s]);
         }
         Target::Fallback(f) => {
             fallback = reach;
             let group = |s: usize| if f.d > 1 { d.level[s] } else { 0 };
-            (0..q.len()).for_each(|s| add(s, scratch.rates[group(s)] * q[s]));
+            (0..q.len()).for_each(|s| met[s] += scratch.rates[group(s)] * q[s]);
         }
     }
-    Flows { pools, fallback }
+    (met, fallback)
 }
 
 /// Measures from flows; the pools of `flows` are those of `model`.

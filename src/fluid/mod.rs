@@ -13,6 +13,7 @@ mod linear;
 mod newton;
 mod path;
 mod precise;
+mod response;
 mod rosenbrock;
 mod stability;
 mod step;
@@ -22,6 +23,7 @@ pub use drift::{Drift, Scratch};
 pub use fixed_point::{FixedPoint, Method, fixed_point};
 pub use integrate::integrate;
 pub use path::{Event, EventKind, Path, Plan, Snapshot, State};
+pub use response::job_times;
 pub use step::StepCounts;
 pub use truncation::bracketed;
 

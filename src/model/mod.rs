@@ -11,6 +11,7 @@ mod measures;
 mod policy;
 mod pool;
 mod states;
+mod times;
 
 pub use initial::Initial;
 pub use law::{LawError, PhaseType};
@@ -19,6 +20,7 @@ pub use measures::{Measures, PoolMeasures, Value};
 pub use policy::{Fallback, LevelSet, Levels, Messages, Policy, Tier, Tiers};
 pub use pool::Pool;
 pub use states::{Move, PoolStates, StateSpace, Top};
+pub use times::{Durations, JobTimes, PoolTimes};
 
 /// A service system: servers in pools, one Poisson stream of jobs, one dispatch policy.
 ///

@@ -1,8 +1,7 @@
 //! The result document as tidy CSV: one number a row.
 
 use super::document::{Document, ExactPart};
-use crate::finite::Durations;
-use crate::model::{Measures, PoolMeasures, Value};
+use crate::model::{Durations, JobTimes, Measures, PoolMeasures, Value};
 
 /// Columns: which reading, n (empty for the fluid), time (empty for the long run), pool (empty for the
 /// whole system), level (of a tail; a number of
@@ -20,6 +19,9 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
         rows.measures("fluid", "", &fluid.measures)?;
         for (pool, tails) in &fluid.tails.0 {
             rows.tails("fluid", "", "", pool, tails.iter().map(|&x| Value::from(x)))?;
+        }
+        if let Some(times) = &fluid.job_times {
+            rows.job_times("fluid", "", times)?;
         }
         for point in &fluid.trajectory {
             let time = point.time.to_string();
@@ -47,10 +49,7 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
             rows.tails("finite", &n, "", pool, tails.iter().copied())?;
         }
         if let Some(times) = &run.job_times {
-            rows.durations(&n, "", &times.waiting_time, &times.response_time)?;
-            for pool in &times.pools {
-                rows.durations(&n, &pool.name, &pool.waiting_time, &pool.response_time)?;
-            }
+            rows.job_times("finite", &n, times)?;
         }
         for point in &run.trajectory {
             let time = point.time.to_string();
@@ -107,17 +106,15 @@ impl Rows {
         Ok(())
     }
 
-    fn durations(
-        &mut self,
-        n: &str,
-        pool: &str,
-        waiting: &Durations,
-        response: &Durations,
-    ) -> Result<(), csv::Error> {
-        for (what, durations) in [("waiting_time", waiting), ("response_time", response)] {
-            for name in Durations::NAMES {
-                if let Some(value) = durations.get(name) {
-                    self.row(["finite", n, "", pool, "", &format!("{what}.{name}")], value)?;
+    fn job_times(&mut self, reading: &str, n: &str, times: &JobTimes) -> Result<(), csv::Error> {
+        let all = ("", &times.waiting_time, &times.response_time);
+        let pools = times.pools.iter().map(|p| (p.name.as_str(), &p.waiting_time, &p.response_time));
+        for (pool, waiting, response) in std::iter::once(all).chain(pools) {
+            for (what, durations) in [("waiting_time", waiting), ("response_time", response)] {
+                for name in Durations::NAMES {
+                    if let Some(value) = durations.get(name) {
+                        self.row([reading, n, "", pool, "", &format!("{what}.{name}")], value)?;
+                    }
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! The result document: one struct that serialises, from which JSON, CSV and tables are made.
 
-use crate::finite::{Exact, ExactStatistics, JobTimes, Sampler, Statistics, Summary};
-use crate::fluid::{Event, FixedPoint, Method, Path, Snapshot, StepCounts};
-use crate::model::{Measures, Model, Value};
+use crate::finite::{Exact, ExactStatistics, Sampler, Statistics, Summary};
+use crate::fluid::{self, Event, FixedPoint, Method, Path, Snapshot, StepCounts};
+use crate::model::{JobTimes, Measures, Model, Value};
 use crate::run::{Checked, Convergence};
 use serde::{Serialize, Serializer};
 
@@ -129,6 +129,9 @@ pub struct FluidPart {
     pub phases: ByPool<Vec<Vec<f64>>>,
     /// Idle servers at the fixed point.
     pub idle: ByPool<f64>,
+    /// Waiting and response times of a job that comes in the long run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_times: Option<JobTimes>,
     /// Whether there is a fixed point: no pool grows.
     pub stable: bool,
     /// The path at the recorded times.
@@ -254,6 +257,7 @@ impl FluidPart {
             tails: ByPool::new(model, fixed.tails.iter().map(|x| visible(x))),
             phases: by_phase(model, &fixed.phases),
             idle: ByPool::new(model, fixed.idle.iter().copied()),
+            job_times: fluid::job_times(model, fixed),
             stable: fixed.is_proper(),
             trajectory: path.snapshots.iter().map(point).collect(),
             events: path.events.clone(),

@@ -167,6 +167,9 @@ fn fluid_text(fluid: &FluidPart, verbose: bool) -> String {
     if levels > most {
         let _ = writeln!(text, "  ... {} more levels (-v shows them)", levels - most);
     }
+    if let Some(times) = &fluid.job_times {
+        text += &job_times::text(times);
+    }
     if !fluid.events.is_empty() {
         text += "\nEvents on the way\n";
         let mut table = Table::new(["time", "tier", "what"]);

@@ -1,0 +1,189 @@
+//! Waiting and response times of single jobs from the fluid: against closed forms, Little's law, and jobs
+//! that were followed one by one at n = 2,000.
+
+mod common;
+
+use common::close;
+use fluidlimit::finite::{Settings, simulate_servers};
+use fluidlimit::fluid::{fixed_point, job_times};
+use fluidlimit::model::{Durations, Initial, JobTimes, Model, PhaseType, Policy, Pool, Value};
+
+fn model(arrival_rate: f64, pools: Vec<Pool>, policy: Policy) -> Model {
+    Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }
+}
+
+fn one(arrival_rate: f64, buffer: Option<u32>, law: PhaseType, policy: Policy) -> JobTimes {
+    times(&model(arrival_rate, vec![Pool::new("all", 1.0, buffer, law)], policy))
+}
+
+fn times(model: &Model) -> JobTimes {
+    job_times(model, &fixed_point(model).unwrap()).unwrap()
+}
+
+fn exponential(rate: f64) -> PhaseType {
+    PhaseType::exponential(rate).unwrap()
+}
+
+fn value(v: Option<Value>) -> f64 {
+    v.unwrap().value
+}
+
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// The inversion is off by 1e-9 in probability: at p99.9 that is 1e-6 of the tail, and of the quantile.
+const RELATIVE: f64 = 2e-6;
+
+/// M/M/1: the response time is exponential, the wait has an atom at 0.
+#[test]
+fn random_routing_is_mm1() {
+    for lambda in [0.3, 0.9, 0.99, 0.9999] {
+        let times = one(lambda, None, exponential(1.0), Policy::random());
+        for (name, p) in QUANTILES {
+            let response = -(1.0 - p).ln() / (1.0 - lambda);
+            close(value(times.response_time.get(name)), response, RELATIVE * response, name);
+            let waiting = (-((1.0 - p) / lambda).ln() / (1.0 - lambda)).max(0.0);
+            close(value(times.waiting_time.get(name)), waiting, RELATIVE * waiting.max(1.0), name);
+        }
+    }
+}
+
+/// Below capacity no job waits under PULL: the stay is a service of the pool that takes the job.
+#[test]
+fn pull_leaves_the_service_itself() {
+    let pools = vec![
+        Pool::new("fast", 0.5, None, exponential(2.0)),
+        Pool::new("slow", 0.5, None, exponential(1.0 / 3.0)),
+    ];
+    let m = model(1.0, pools, Policy::pull());
+    let x = fixed_point(&m).unwrap();
+    let times = job_times(&m, &x).unwrap();
+    let to_fast = value(x.measures.pools[0].p_idle);
+    for (name, p) in QUANTILES {
+        assert_eq!(value(times.waiting_time.get(name)), 0.0);
+        let fast = -(1.0 - p).ln() / 2.0;
+        close(value(times.pools[0].response_time.get(name)), fast, RELATIVE * fast, name);
+        let t = value(times.response_time.get(name));
+        let beyond = to_fast * (-2.0 * t).exp() + (1.0 - to_fast) * (-t / 3.0).exp();
+        close(beyond / (1.0 - p), 1.0, RELATIVE, name);
+    }
+}
+
+/// Join the shortest of two: given k jobs ahead the wait is Erlang, and k is known in closed form.
+#[test]
+fn two_choices_mix_erlang_waits() {
+    let lambda: f64 = 0.9;
+    let times = one(lambda, None, exponential(1.0), Policy::jsq_d(2, true, false));
+    // A job finds k jobs or more ahead with probability x_k^2.
+    let finds = |k: i32| lambda.powi(2 * (2i32.pow(k as u32) - 1));
+    for (name, p) in QUANTILES {
+        let t = value(times.waiting_time.get(name));
+        let (mut poisson, mut beyond) = ((-t).exp(), 0.0);
+        for k in 1..20 {
+            beyond += poisson * finds(k);
+            poisson *= t / f64::from(k);
+        }
+        close(beyond / (1.0 - p), 1.0, RELATIVE, name);
+    }
+}
+
+/// Means of the law and Little's law are two ways to the same number, whatever policy and law.
+#[test]
+fn the_means_are_those_of_little() {
+    let laws = [
+        exponential(1.0),
+        PhaseType::erlang(4, 4.0).unwrap(),
+        PhaseType::hyperexponential(&[0.3, 0.7], &[0.4, 2.8]).unwrap(),
+        PhaseType::general(vec![0.5, 0.5], vec![vec![0.0, 0.4], vec![0.7, 0.0]], vec![1.0, 0.3]).unwrap(),
+    ];
+    let policies = [
+        Policy::random(),
+        Policy::jsq_d(2, true, false),
+        Policy::jsq_d(3, true, true),
+        Policy::jsq(),
+        Policy::pull(),
+        Policy::jiq(2),
+        Policy::i1f(),
+        Policy::threshold(2),
+    ];
+    for law in &laws {
+        for policy in &policies {
+            for load in [0.7, 1.3] {
+                let pools = vec![
+                    Pool::new("a", 0.4, Some(3), law.with_mean(0.7).unwrap()),
+                    Pool::new("b", 0.6, Some(5), law.with_mean(1.4).unwrap()),
+                ];
+                let m = model(load * (0.4 / 0.7 + 0.6 / 1.4), pools, policy.clone());
+                let x = fixed_point(&m).unwrap();
+                let times = job_times(&m, &x).unwrap();
+                let what = format!("{} {load} SCV {}", policy.name, law.scv());
+                close(value(times.waiting_time.mean), value(x.measures.waiting_time), 1e-11, &what);
+                close(value(times.response_time.mean), value(x.measures.response_time), 1e-11, &what);
+                for (pool, measures) in times.pools.iter().zip(&x.measures.pools) {
+                    close(value(pool.waiting_time.mean), value(measures.waiting_time), 1e-11, &what);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_growing_queue_keeps_its_jobs() {
+    let pools = vec![
+        Pool::new("fast", 0.5, None, exponential(2.0)),
+        Pool::new("slow", 0.5, None, exponential(1.0 / 3.0)),
+    ];
+    let times = times(&model(1.0, pools, Policy::jsq_d(2, true, false)));
+    // A quarter of the jobs goes to the slow pool, for ever.
+    assert_eq!(times.response_time.mean, None);
+    assert!(times.response_time.p50.is_some() && times.response_time.p90.is_none());
+    assert_eq!(times.pools[1].response_time, Durations::default());
+    assert!(times.pools[0].response_time.p999.is_some());
+}
+
+/// Jobs followed one by one, with phases, tiers, sampled queues: quantiles within 5 standard errors, the
+/// bins of the stop watches (1/256) and 20 / n.
+#[test]
+fn jobs_followed_one_by_one_agree() {
+    const N: u64 = 2000;
+    let coxian = PhaseType::coxian(&[2.8, 2.8 / 1.5, 2.8 / 3.0], &[0.6, 0.5]).unwrap();
+    for (policy, load) in [
+        (Policy::random(), 0.7),
+        (Policy::jsq_d(2, true, false), 0.8),
+        (Policy::jsq_d(2, true, false), 1.3),
+        (Policy::pull(), 1.3),
+        (Policy::threshold(2), 1.3),
+        (Policy::jiq(2), 1.3),
+    ] {
+        let pools = vec![
+            Pool::new("a", 0.4, Some(3), coxian.with_mean(0.8).unwrap()),
+            Pool::new("b", 0.6, Some(5), coxian.with_mean(1.3).unwrap()),
+        ];
+        let m = model(load * (0.4 / 0.8 + 0.6 / 1.3), pools, policy);
+        let fluid = times(&m);
+        let settings = Settings {
+            n: N,
+            replications: 8,
+            horizon: 80.0,
+            warmup: 50.0,
+            seed: 11,
+            initial: Initial::Idle,
+            sample_times: vec![],
+            levels: 10,
+            paths: 0,
+        };
+        let seen = simulate_servers(&m, &settings, &()).unwrap().job_times.unwrap();
+        for (what, a, b) in [
+            ("waiting", &fluid.waiting_time, &seen.waiting_time),
+            ("response", &fluid.response_time, &seen.response_time),
+            ("waiting in b", &fluid.pools[1].waiting_time, &seen.pools[1].waiting_time),
+        ] {
+            for name in ["mean", "p50", "p90", "p99"] {
+                let (a, b) = (value(a.get(name)), b.get(name).unwrap());
+                // Student's t with 7 degrees of freedom: half-widths are 2.365 standard errors.
+                let bound =
+                    5.0 * b.half_width.unwrap() / 2.365 + (1.0 / 256.0 + 20.0 / N as f64) * a.max(0.1);
+                close(a, b.value, bound, &format!("{what} {name}, {} {load}", m.policy.label()));
+            }
+        }
+    }
+}
