@@ -146,7 +146,7 @@ const OVERRIDES: [(&str, &str, &str); 19] = [
     (
         "arrivals.rate=fast",
         "fast",
-        "an arrival rate given as an expression is not yet supported; must be a number in this version",
+        "`fast` is not a formula of n: `fast` is not known; may name `n`, `pi`, and the functions `sqrt`, `ln`, `log2`, `log10`, `exp`, `abs`, `ceil`, `floor`, `round`, `min`, `max`",
     ),
     ("pools.fast.buffer=0", "0", "`buffer` of pool `fast` is 0; must be a whole number from 1 to 1000000000"),
     ("pools.fast.name=slow", "slow", "two pools are named `slow`; each pool needs a name of its own"),

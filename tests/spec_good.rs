@@ -212,3 +212,32 @@ fn a_model_may_come_from_standard_input() {
     child.stdin.take().unwrap().write_all(SMALL.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
 }
+
+#[test]
+fn formulas_are_taken_at_n() {
+    let text = r#"
+        policy.jsq-d.d = "ceil(n^0.3 * ln(n)^2)"
+        arrivals.rate = "1 - n^-0.3"
+        [[pools]]
+        name = "all"
+        share = 1.0
+        buffer = "2 + floor(log10(n))"
+        service.exponential.rate = 1.0
+        [finite]
+        sizes = [100, 1_000]
+    "#;
+    let source = Source::Text { name: "m.toml".into(), text: text.into() };
+    let at = |n| fluidlimit::spec::load_at(&source, &[], n).unwrap();
+    for (n, taken_at, d, buffer) in
+        [(Some(100), 100, 85, 4), (None, 1000, 380, 5), (Some(1000), 1000, 380, 5)]
+    {
+        let system = at(n);
+        assert_eq!(system.taken_at, Some(taken_at));
+        assert_eq!(system.model.policy.fallback.d, d);
+        assert_eq!(system.model.pools[0].buffer, Some(buffer));
+        let rate = 1.0 - (taken_at as f64).powf(-0.3);
+        assert!((system.model.arrival_rate - rate).abs() < 1e-15);
+        // One model, whatever n.
+        assert_eq!(system.hash, at(Some(5)).hash);
+    }
+}

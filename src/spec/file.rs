@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::number::{Number, Rate};
+use super::number::Number;
 use super::service::{NumbersFile, ServiceFile};
 
 /// A whole model file.
@@ -35,7 +35,7 @@ pub(super) struct File {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct ArrivalsFile {
-    pub(super) rate: Spanned<Rate>,
+    pub(super) rate: Spanned<Number>,
 }
 
 /// One of `[[pools]]`.

@@ -27,11 +27,13 @@ mod check;
 mod data;
 mod error;
 mod file;
+mod formula;
 mod number;
 mod overrides;
 mod place;
 mod service;
 mod shape;
+mod sized;
 mod source;
 mod translate;
 mod tree;
@@ -61,6 +63,8 @@ pub struct System {
     pub finite: FiniteSettings,
     /// Numbers that the results must reproduce, ordered by name.
     pub expect: Vec<Expectation>,
+    /// The number of servers at which formulas of n were taken; `None` if the model has none.
+    pub taken_at: Option<u64>,
     /// 16 hexadecimal digits of the SHA-256 of the model after overrides, keys sorted: the same for
     /// all ways to write the same model, whatever its comments, layout and order of keys. Data files
     /// count by their contents.
@@ -153,16 +157,35 @@ pub struct Expectation {
 /// # Errors
 /// The first fault that is met, with its place: in the file, or in the override that brought it.
 pub fn load(source: &Source, overrides: &[String]) -> Result<System, SpecError> {
+    load_at(source, overrides, None)
+}
+
+/// The same with formulas of the number of servers taken at `n`; without, at the largest of the model's
+/// own sizes. [`System::taken_at`] says whether there are any.
+///
+/// # Errors
+/// As [`load`]; and if a formula means nothing, or not what may stand in its place.
+pub fn load_at(source: &Source, overrides: &[String], n: Option<u64>) -> Result<System, SpecError> {
     let mut sources = source.read()?;
     let text = sources.text();
+    let numbers;
     let parsed = DeTable::parse(&text).map_err(|e| translate::syntax(&e, &sources))?;
     let mut tree = Spanned::new(parsed.span(), DeValue::Table(parsed.into_inner()));
     for text in overrides {
         overrides::apply(&mut tree, &mut sources, text)?;
     }
     shape::settle(&mut tree, &sources)?;
+    let hash = canonical::hash(tree.get_ref());
+    let mut taken_at = None;
+    if sized::depends_on_n(&mut tree) {
+        let largest = FiniteSettings::default().sizes.into_iter().max();
+        let n = n.or_else(|| sized::largest_size(&tree)).or(largest).unwrap_or(1);
+        numbers = sized::numbers(&mut tree, &sources, n)?;
+        sized::put(&mut tree, &numbers);
+        taken_at = Some(n);
+    }
     let file = file::File::deserialize(ValueDeserializer::from(tree.clone()))
         .map_err(|e| translate::shape(&e, tree.get_ref(), &sources))?;
-    let hash = canonical::hash(tree.get_ref());
-    check::system(file, &sources, source, hash)
+    let system = check::system(file, &sources, source, hash)?;
+    Ok(System { taken_at, ..system })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// A TOML integer or float. Which of the two was written does not matter to a rate, and a wrong sort
 /// of number for a count is better refused by name than by type.
@@ -79,59 +79,6 @@ impl Visitor<'_> for NumberVisitor {
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NumberVisitor)
-    }
-}
-
-/// An arrival rate as written: a number, or an expression of n, which this version refuses by name.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Rate {
-    /// A number.
-    Number(Number),
-    /// Anything between quotes.
-    Expression,
-}
-
-struct RateVisitor;
-
-impl Visitor<'_> for RateVisitor {
-    type Value = Rate;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        NumberVisitor.expecting(f)
-    }
-
-    fn visit_i64<E: Error>(self, v: i64) -> Result<Rate, E> {
-        NumberVisitor.visit_i64(v).map(Rate::Number)
-    }
-
-    fn visit_u64<E: Error>(self, v: u64) -> Result<Rate, E> {
-        NumberVisitor.visit_u64(v).map(Rate::Number)
-    }
-
-    fn visit_i128<E: Error>(self, v: i128) -> Result<Rate, E> {
-        NumberVisitor.visit_i128(v).map(Rate::Number)
-    }
-
-    fn visit_u128<E: Error>(self, v: u128) -> Result<Rate, E> {
-        NumberVisitor.visit_u128(v).map(Rate::Number)
-    }
-
-    fn visit_f64<E: Error>(self, v: f64) -> Result<Rate, E> {
-        NumberVisitor.visit_f64(v).map(Rate::Number)
-    }
-
-    fn visit_str<E: Error>(self, v: &str) -> Result<Rate, E> {
-        // A number between quotes is a slip, not an expression.
-        if v.trim().parse::<f64>().is_ok() {
-            return Err(E::invalid_type(Unexpected::Str(v), &self));
-        }
-        Ok(Rate::Expression)
-    }
-}
-
-impl<'de> Deserialize<'de> for Rate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RateVisitor)
     }
 }
 

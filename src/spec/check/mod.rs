@@ -16,7 +16,7 @@ use super::System;
 use super::canonical;
 use super::error::{Problem, SpecError, quote};
 use super::file::{ArrivalsFile, File};
-use super::number::{Number, Rate};
+use super::number::Number;
 use super::place::{Sources, Span};
 use super::source::Source;
 use crate::model::{Model, Sample};
@@ -48,7 +48,7 @@ pub(super) fn system(
     let name = check.name(file.name, source.stem())?;
     let description = file.description.unwrap_or_default();
     let model = Model { name, description, arrival_rate, pools, policy };
-    Ok(System { model, services, fluid, finite, expect, hash })
+    Ok(System { model, services, fluid, finite, expect, taken_at: None, hash })
 }
 
 /// Checks values and knows where they were written.
@@ -60,21 +60,8 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn arrivals(&self, arrivals: &ArrivalsFile) -> Result<f64, SpecError> {
-        let span = arrivals.rate.span();
-        match arrivals.rate.get_ref() {
-            Rate::Expression => Err(self
-                .fail(
-                    Problem::Unsupported,
-                    &span,
-                    "an arrival rate given as an expression is not yet supported",
-                )
-                .allowed("must be a number in this version")),
-            Rate::Number(rate) => {
-                let rate = Spanned::new(span, *rate);
-                let allowed = format!("must be 0, or {RATE}");
-                self.real(&rate, "`arrivals.rate`", &allowed, |x| x == 0.0 || RATES.contains(&x))
-            }
-        }
+        let allowed = format!("must be 0, or {RATE}");
+        self.real(&arrivals.rate, "`arrivals.rate`", &allowed, |x| x == 0.0 || RATES.contains(&x))
     }
 
     fn name(&self, name: Option<Spanned<String>>, stem: String) -> Result<String, SpecError> {
