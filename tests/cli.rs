@@ -314,3 +314,36 @@ fn exact_solves_small_systems_and_refuses_large_ones() {
     refused(&place, &["exact", "good.toml", "--n", "100000", "--quiet"], &["100000 servers", "--n"]);
     refused(&place, &["exact", "good.toml", "--n", "2", "--plot", "a.svg"], &["--plot"]);
 }
+
+/// A model with formulas of n: each command takes them where it must, standard input read once.
+#[test]
+fn formulas_are_taken_at_each_n() {
+    let place = Place::new();
+    let text = GOOD
+        .replace("arrivals.rate = 0.8", "arrivals.rate = \"1 - n^-0.5\"")
+        .replace("sizes = [20, 50]", "sizes = [25, 100]");
+    fs::write(place.path().join("sized.toml"), &text).unwrap();
+    refused(&place, &["solve", "sized.toml"], &["formulas of n", "--n N"]);
+    refused(&place, &["solve", "sized.toml", "--n", "25,100"], &["--n N"]);
+    let value = |args: &[&str], stdin: &str| -> serde_json::Value {
+        let (code, out, err) = place.run_with(args, stdin);
+        assert_eq!(code, 0, "{args:?}: {err}");
+        serde_json::from_str(&out).unwrap()
+    };
+    let solved = value(&["solve", "sized.toml", "--n", "25", "--format", "json"], "");
+    assert!((solved["model"]["arrival_rate"].as_f64().unwrap() - 0.8).abs() < 1e-15);
+    assert_eq!(solved["model"]["taken_at"], 25);
+    // PULL below capacity: the utilisation at each n is that n's load.
+    let simulated = value(&["simulate", "-", "--format", "json", "--seed", "3"], &text);
+    for (run, load) in simulated["finite"].as_array().unwrap().iter().zip([0.8, 0.9]) {
+        let throughput = &run["measures"]["throughput"];
+        let (found, half) =
+            (throughput["value"].as_f64().unwrap(), throughput["half_width"].as_f64().unwrap());
+        assert!((found - load).abs() < 0.1 + half, "{found} against {load}");
+    }
+    assert!((simulated["fluid"]["measures"]["utilisation"].as_f64().unwrap() - 0.9).abs() < 1e-12);
+    let converged = value(&["converge", "sized.toml", "--format", "json"], "");
+    assert!(converged["convergence"]["bias"].as_array().unwrap().len() > 3);
+    let exact = value(&["exact", "sized.toml", "--n", "4", "--format", "json"], "");
+    assert!((exact["model"]["arrival_rate"].as_f64().unwrap() - 0.5).abs() < 1e-15);
+}

@@ -22,7 +22,7 @@ pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
     let times = grid(system.fluid.horizon, system.fluid.points);
     let mut document = session.document(false);
     for &n in &system.finite.sizes {
-        let exact = finite::exact(&system.model, n, &system.fluid.initial, &times, &announce)?;
+        let exact = finite::exact(&session.model_at(n)?, n, &system.fluid.initial, &times, &announce)?;
         document.exact.push(ExactPart::new(&system.model, &exact));
     }
     document.fluid = Some(session.fluid_part(&session.fluid(None)?));

@@ -1,6 +1,7 @@
 //! `plot`: a figure, and nothing on standard output.
 
 use super::args::{Kind, PlotOptions};
+use super::converge::pairs;
 use super::error::CliError;
 use super::session::{Session, grid};
 use super::simulate::SAMPLES;
@@ -23,17 +24,19 @@ pub(super) fn run(options: &PlotOptions) -> Result<ExitCode, CliError> {
     let points = if options.kind == Kind::Trajectory { s.fluid.points } else { SAMPLES };
     // Finite paths end at their own horizon; the fluid is drawn to its own.
     let times = grid(s.fluid.horizon, points);
-    let fluid = session.fluid(Some(times.clone()))?;
-    let runs = session.finite(finite::simulate, &fluid, &times, all_paths)?;
+    if options.kind != Kind::Convergence {
+        session.needs_one_size()?;
+    }
+    let fluids = session.fluids(&times)?;
+    let runs = session.finite(finite::simulate, &fluids, &times, all_paths)?;
+    let fluid = &fluids[0];
     let figure = match options.kind {
         Kind::Trajectory => {
             let tails = figures::default_tails(model, &fluid.path);
             figures::trajectory(model, &fluid.path, Some(&fluid.fixed), &runs, &tails)
         }
         Kind::Levels => figures::levels(model, &fluid.path, &fluid.fixed, &runs),
-        Kind::Convergence => {
-            figures::convergence(&Convergence::new(model, &fluid.path, &fluid.fixed, &runs), model)
-        }
+        Kind::Convergence => figures::convergence(&Convergence::new(model, &pairs(&fluids, &runs)), model),
     };
     plot::write(&figure, path)?;
     session.note(&format!("wrote {}", path.display()));

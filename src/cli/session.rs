@@ -20,12 +20,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// One command on one model.
 pub(super) struct Session<'a> {
     pub options: &'a Common,
+    source: Source,
     pub system: System,
     pub threads: usize,
 }
 
-/// The fluid reading of the model.
+/// The fluid reading of a model.
 pub(super) struct Fluid {
+    pub model: Model,
     pub path: Path,
     pub truncation: f64,
     pub fixed: FixedPoint,
@@ -46,14 +48,18 @@ impl<'a> Session<'a> {
         if let Some(path) = &options.out {
             file::check(path)?;
         }
-        let mut system = spec::load(&Source::from(options.model.as_path()), &options.set)?;
+        let source = Source::from(options.model.as_path());
+        let mut system = spec::load(&source, &options.set)?;
+        if let (Some(_), Some(&largest)) = (system.taken_at, options.n.iter().max()) {
+            system = spec::load_at(&source, &options.set, Some(largest))?;
+        }
         if !options.n.is_empty() {
             system.finite.sizes.clone_from(&options.n);
         }
         system.finite.seed = options.seed.unwrap_or(system.finite.seed);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = options.threads.map_or(cores, usize::from);
-        Ok(Self { options, system, threads })
+        Ok(Self { options, source, system, threads })
     }
 
     /// Refuses a model with a single replication where errors over n are wanted.
@@ -65,8 +71,40 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Refuses a model that depends on n where one fluid is wanted and no n, or several, are given.
+    pub fn needs_one_size(&self) -> Result<(), CliError> {
+        if self.system.taken_at.is_some() && self.options.n.len() != 1 {
+            let advice = "this model has formulas of n: say for which number of servers with --n N";
+            return Err(CliError::Usage(advice.into()));
+        }
+        Ok(())
+    }
+
+    /// The model with n servers: its formulas taken there.
+    pub fn model_at(&self, n: u64) -> Result<Model, CliError> {
+        match self.system.taken_at {
+            Some(taken_at) if taken_at != n => {
+                Ok(spec::load_at(&self.source, &self.options.set, Some(n))?.model)
+            }
+            _ => Ok(self.system.model.clone()),
+        }
+    }
+
+    /// The fluid of each size: one for all, unless the model depends on n.
+    pub fn fluids(&self, times: &[f64]) -> Result<Vec<Fluid>, CliError> {
+        if self.system.taken_at.is_none() {
+            return Ok(vec![self.fluid(Some(times.to_vec()))?]);
+        }
+        let sizes = self.system.finite.sizes.iter();
+        sizes.map(|&n| self.fluid_of(self.model_at(n)?, Some(times.to_vec()))).collect()
+    }
+
     /// The fluid path at `times` (the model's own points if `None`) and the fixed point.
     pub fn fluid(&self, times: Option<Vec<f64>>) -> Result<Fluid, CliError> {
+        self.fluid_of(self.system.model.clone(), times)
+    }
+
+    fn fluid_of(&self, model: Model, times: Option<Vec<f64>>) -> Result<Fluid, CliError> {
         let s = &self.system.fluid;
         let plan = Plan {
             initial: s.initial.clone(),
@@ -74,26 +112,23 @@ impl<'a> Session<'a> {
             tolerance: s.tolerance,
             cut: Top::Reflecting,
         };
-        let (path, truncation) = fluid::bracketed(&self.system.model, &plan)?;
-        let fixed = fluid::fixed_point(&self.system.model)?;
-        Ok(Fluid { path, truncation, fixed })
+        let (path, truncation) = fluid::bracketed(&model, &plan)?;
+        let fixed = fluid::fixed_point(&model)?;
+        Ok(Fluid { model, path, truncation, fixed })
     }
 
-    /// Simulates each n, with snapshots at `times`; stops early when interrupted.
+    /// Simulates each n, with snapshots at `times`; stops early when interrupted. `fluids` as
+    /// [`Session::fluids`] gives them.
     pub fn finite(
         &self,
         sample: Sample,
-        fluid: &Fluid,
+        fluids: &[Fluid],
         times: &[f64],
         all_paths: bool,
     ) -> Result<Vec<Summary>, CliError> {
         const LEVELS: u32 = 1000;
         const PATHS: u32 = 3;
         let s = &self.system.finite;
-        let warmup = s.warmup.unwrap_or_else(|| {
-            // Long enough to forget the start, as far as the fluid knows; half of the run at most.
-            fluid.fixed.relaxation_time().map_or(0.5, |t| (10.0 * t / s.horizon).min(0.5)) * s.horizon
-        });
         catch_interrupts();
         let progress = self.progress(u64::from(s.replications) * s.sizes.len() as u64);
         let workers = rayon::ThreadPoolBuilder::new()
@@ -101,7 +136,11 @@ impl<'a> Session<'a> {
             .build()
             .map_err(|e| CliError::Usage(format!("cannot start {} threads: {e}", self.threads)))?;
         let mut runs = Vec::new();
-        for &n in &s.sizes {
+        for (&n, fluid) in s.sizes.iter().zip(one_each(fluids, s.sizes.len())) {
+            let warmup = s.warmup.unwrap_or_else(|| {
+                // Long enough to forget the start, as far as the fluid knows; half of the run at most.
+                fluid.fixed.relaxation_time().map_or(0.5, |t| (10.0 * t / s.horizon).min(0.5)) * s.horizon
+            });
             let settings = Settings {
                 n,
                 replications: s.replications,
@@ -113,7 +152,7 @@ impl<'a> Session<'a> {
                 levels: LEVELS,
                 paths: if all_paths { s.replications } else { PATHS },
             };
-            match workers.install(|| sample(&self.system.model, &settings, &progress)) {
+            match workers.install(|| sample(&fluid.model, &settings, &progress)) {
                 Ok(run) => runs.push(run),
                 Err(FiniteError::Interrupted) if !runs.is_empty() => {}
                 Err(e) => return Err(e.into()),
@@ -148,6 +187,7 @@ impl<'a> Session<'a> {
                 arrival_rate: model.arrival_rate,
                 capacity: model.capacity(),
                 load: model.load(),
+                taken_at: self.system.taken_at,
                 services: ByPool(laws.map(|(p, s)| (p.name.clone(), service_part(&p.law, s))).collect()),
             },
             run: RunPart {
@@ -167,7 +207,7 @@ impl<'a> Session<'a> {
     }
 
     pub fn fluid_part(&self, fluid: &Fluid) -> FluidPart {
-        FluidPart::new(&self.system.model, &fluid.path, fluid.truncation, &fluid.fixed)
+        FluidPart::new(&fluid.model, &fluid.path, fluid.truncation, &fluid.fixed)
     }
 
     pub fn finite_parts(&self, runs: &[Summary]) -> Vec<FinitePart> {
@@ -246,6 +286,11 @@ fn service_part(law: &PhaseType, service: &Service) -> ServicePart {
         survival_distance: distance,
         data: likelihood,
     }
+}
+
+/// The fluids, one for each of so many runs.
+pub(super) fn one_each(fluids: &[Fluid], runs: usize) -> impl Iterator<Item = &Fluid> {
+    (0..runs).filter_map(move |i| fluids.get(i.min(fluids.len().saturating_sub(1))))
 }
 
 /// Evenly spaced times from 0 to the horizon, both included.

@@ -18,10 +18,13 @@ pub(super) fn run(options: &SimulateOptions) -> Result<ExitCode, CliError> {
     let session = Session::open(&options.common)?;
     let (fluid_horizon, horizon) = (session.system.fluid.horizon, session.system.finite.horizon);
     let times = grid(fluid_horizon.min(horizon), SAMPLES);
-    let fluid = session.fluid(Some(times.clone()))?;
-    let runs = session.finite(sample, &fluid, &times, false)?;
+    let fluids = session.fluids(&times)?;
+    let runs = session.finite(sample, &fluids, &times, false)?;
+    // Of several fluids the one that the heading describes.
+    let at = session.system.finite.sizes.iter().position(|n| Some(*n) == session.system.taken_at);
+    let fluid = &fluids[at.unwrap_or(0)];
     let mut document = session.document(true);
-    document.fluid = Some(session.fluid_part(&fluid));
+    document.fluid = Some(session.fluid_part(fluid));
     document.finite = session.finite_parts(&runs);
     let figure = options
         .common

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
     let session = Session::open(options)?;
+    session.needs_one_size()?;
     let fluid = session.fluid(None)?;
     let mut document = session.document(false);
     document.fluid = Some(session.fluid_part(&fluid));

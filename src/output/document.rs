@@ -65,6 +65,10 @@ pub struct ModelPart {
     pub capacity: f64,
     /// Arrival rate over capacity.
     pub load: f64,
+    /// The number of servers at which the model's formulas of n were taken, for these numbers and the
+    /// fluid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_at: Option<u64>,
     /// The service law of each pool.
     pub services: ByPool<ServicePart>,
 }

@@ -105,12 +105,13 @@ pub fn render(document: &Document, verbose: bool) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "{}: {}, arrival rate {} per server, load {} of capacity {}",
+        "{}: {}, arrival rate {} per server, load {} of capacity {}{}",
         m.name,
         m.policy,
         number(m.arrival_rate),
         number(m.load),
-        number(m.capacity)
+        number(m.capacity),
+        m.taken_at.map_or_else(String::new, |n| format!("; formulas taken at n = {n}"))
     );
     if let Some(fluid) = &document.fluid {
         text += &fluid_text(fluid, verbose);

@@ -2,7 +2,7 @@
 
 use crate::finite::{self, Summary};
 use crate::fluid::{FixedPoint, Path};
-use crate::model::{Measures, Model, Value};
+use crate::model::{Model, Value};
 use serde::Serialize;
 
 /// Errors over n, each with the slope of its logarithm in log n.
@@ -21,7 +21,7 @@ pub struct Convergence {
 pub struct Curve {
     /// What it is the error of.
     pub name: String,
-    /// The fluid value; NaN where there is none (a path).
+    /// The fluid value; NaN where there is none (a path) or one for each n.
     pub fluid: f64,
     /// For each n: (n, error, half-width of its 95 % interval). Biases carry their sign.
     pub points: Vec<(u64, f64, f64)>,
@@ -40,17 +40,28 @@ pub struct Slope {
     pub sizes: usize,
 }
 
+/// A run with its fluid: the same for all n, unless the model depends on n.
+#[derive(Debug, Clone, Copy)]
+pub struct Pair<'a> {
+    /// The fluid path, at the times of the run's paths.
+    pub path: &'a Path,
+    /// The fixed point.
+    pub fixed: &'a FixedPoint,
+    /// The run, with all its paths kept.
+    pub run: &'a Summary,
+}
+
 impl Convergence {
-    /// Compares runs at several n, each with all its paths kept at the times of `path`.
+    /// Compares runs at several n, each with its fluid.
     #[must_use]
-    pub fn new(model: &Model, path: &Path, fixed: &FixedPoint, runs: &[Summary]) -> Self {
-        let deviations = runs.iter().filter_map(|run| {
+    pub fn new(model: &Model, pairs: &[Pair<'_>]) -> Self {
+        let deviations = pairs.iter().filter_map(|Pair { path, run, .. }| {
             let deviation = finite::interval(run.paths.iter().map(|p| largest_deviation(path, p)))?;
             Some((run.n, deviation.value, deviation.half_width.unwrap_or(0.0)))
         });
         let path = Curve::new("largest path deviation".into(), f64::NAN, deviations.collect());
-        let bias = if fixed.is_proper() { biases(model, fixed, runs) } else { Vec::new() };
-        Self { path, bias }
+        let proper = pairs.iter().all(|p| p.fixed.is_proper());
+        Self { path, bias: if proper { biases(model, pairs) } else { Vec::new() } }
     }
 }
 
@@ -66,24 +77,31 @@ fn largest_deviation(fluid: &Path, finite: &finite::Path) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn biases(model: &Model, fixed: &FixedPoint, runs: &[Summary]) -> Vec<Curve> {
-    let curve = |name: String, fluid: f64, of: &dyn Fn(&Summary) -> Option<Value>| {
-        let points = runs.iter().filter_map(|run| {
-            of(run).map(|v| (run.n, v.value - fluid, v.half_width.unwrap_or(f64::INFINITY)))
-        });
-        Curve::new(name, fluid, points.collect())
+fn biases(model: &Model, pairs: &[Pair<'_>]) -> Vec<Curve> {
+    type Of<'a, T> = &'a dyn Fn(&T) -> Option<f64>;
+    let curve = |name: String, fluid: Of<FixedPoint>, finite: &dyn Fn(&Summary) -> Option<Value>| {
+        let point = |Pair { fixed, run, .. }: &Pair<'_>| {
+            let (fluid, seen) = (fluid(fixed)?, finite(run)?);
+            Some((run.n, seen.value - fluid, seen.half_width.unwrap_or(f64::INFINITY)))
+        };
+        let values: Vec<f64> = pairs.iter().filter_map(|p| fluid(p.fixed)).collect();
+        // One value, if the fluid is the same for all n.
+        let value = values.first().copied().filter(|first| values.iter().all(|x| x == first));
+        Curve::new(name, value.unwrap_or(f64::NAN), pairs.iter().filter_map(point).collect())
     };
     let mut curves = Vec::new();
     for name in ["p_wait", "p_block", "mean_jobs"] {
-        if let Some(fluid) = Measures::get(&fixed.measures, name) {
-            curves.push(curve(name.into(), fluid.value, &|run| run.measures.get(name)));
+        let bias =
+            curve(name.into(), &|x| x.measures.get(name).map(|v| v.value), &|run| run.measures.get(name));
+        if !bias.points.is_empty() {
+            curves.push(bias);
         }
     }
     for (j, pool) in model.pools.iter().enumerate() {
         for k in 1..=2 {
-            let fluid = fixed.tails[j].get(k - 1).copied().unwrap_or(0.0);
+            let fluid = move |x: &FixedPoint| Some(x.tails[j].get(k - 1).copied().unwrap_or(0.0));
             let at = move |run: &Summary| Some(run.tails[j].get(k - 1).copied().unwrap_or(Value::from(0.0)));
-            curves.push(curve(format!("x.{}.{k}", pool.name), fluid, &at));
+            curves.push(curve(format!("x.{}.{k}", pool.name), &fluid, &at));
         }
     }
     curves

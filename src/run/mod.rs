@@ -3,5 +3,5 @@
 mod converge;
 mod expect;
 
-pub use converge::{Convergence, Curve, Slope};
+pub use converge::{Convergence, Curve, Pair, Slope};
 pub use expect::{Checked, check};

@@ -2,13 +2,16 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::error::{Problem, SpecError, printable};
 use super::place::Sources;
 
 /// The largest model file that is read, in bytes.
 const LARGEST: u64 = 16 << 20;
+
+/// What was read from standard input.
+static STDIN: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// Where a model is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +90,11 @@ impl Source {
         let fail = |title: String| SpecError::new(Problem::Read, &label, title);
         let bytes = match self {
             Self::Text { text, .. } => Ok(text.clone().into_bytes()),
-            Self::Stdin => at_most(io::stdin().lock(), largest),
+            // A model that is read again, for another n, is the one that was read first.
+            Self::Stdin => match STDIN.get() {
+                Some(bytes) => Ok(bytes.clone()),
+                None => at_most(io::stdin().lock(), largest).map(|bytes| STDIN.get_or_init(|| bytes).clone()),
+            },
             Self::Path(path) if path.is_dir() => {
                 return Err(fail(format!("this is a directory, not a {what} file")));
             }
