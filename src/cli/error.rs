@@ -2,6 +2,7 @@
 
 use crate::finite::{ExactError, FiniteError};
 use crate::fluid::FluidError;
+use crate::output::figures::FigureError;
 use crate::output::file::FileError;
 use crate::output::plot::PlotError;
 use crate::spec::SpecError;
@@ -32,7 +33,10 @@ pub enum CliError {
     /// A result file.
     #[error("error: {0}")]
     File(#[from] FileError),
-    /// A figure.
+    /// What a figure shows.
+    #[error("error: {0}")]
+    Figure(#[from] FigureError),
+    /// Drawing a figure.
     #[error("error: {0}")]
     Plot(#[from] PlotError),
     /// Standard output.
@@ -63,6 +67,7 @@ impl CliError {
             Self::Fit(_)
             | Self::Fluid(_)
             | Self::File(_)
+            | Self::Figure(_)
             | Self::Plot(_)
             | Self::Stdout(_)
             | Self::Render(_) => 3,

@@ -17,8 +17,9 @@ pub(super) fn run(options: &PlotOptions) -> Result<ExitCode, CliError> {
     let session = Session::open(&options.common)?;
     let model = &session.system.model;
     let s = &session.system;
-    let all_paths = options.kind == Kind::Convergence;
-    if all_paths {
+    // A few paths show what paths are like; intervals need all.
+    let all_paths = options.kind != Kind::Trajectory;
+    if options.kind == Kind::Convergence {
         session.needs_intervals()?;
     }
     let points = if options.kind == Kind::Trajectory { s.fluid.points } else { SAMPLES };
@@ -33,9 +34,9 @@ pub(super) fn run(options: &PlotOptions) -> Result<ExitCode, CliError> {
     let figure = match options.kind {
         Kind::Trajectory => {
             let tails = figures::default_tails(model, &fluid.path);
-            figures::trajectory(model, &fluid.path, Some(&fluid.fixed), &runs, &tails)
+            figures::trajectory(model, &fluid.path, Some(&fluid.fixed), &runs, &tails)?
         }
-        Kind::Levels => figures::levels(model, &fluid.path, &fluid.fixed, &runs),
+        Kind::Levels => figures::levels(model, &fluid.path, &fluid.fixed, &runs)?,
         Kind::Convergence => figures::convergence(&Convergence::new(model, &pairs(&fluids, &runs)), model),
     };
     plot::write(&figure, path)?;

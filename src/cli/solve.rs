@@ -13,9 +13,10 @@ pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
     let mut document = session.document(false);
     document.fluid = Some(session.fluid_part(&fluid));
     document.expect = session.expectations(&fluid);
-    let figure = options.plot.is_some().then(|| {
+    let trajectory = || {
         let tails = figures::default_tails(&session.system.model, &fluid.path);
         figures::trajectory(&session.system.model, &fluid.path, Some(&fluid.fixed), &[], &tails)
-    });
+    };
+    let figure = options.plot.is_some().then(trajectory).transpose()?;
     session.deliver(&document, figure.as_ref())
 }

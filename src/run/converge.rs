@@ -23,7 +23,8 @@ pub struct Curve {
     pub name: String,
     /// The fluid value; NaN where there is none (a path) or one for each n.
     pub fluid: f64,
-    /// For each n: (n, error, half-width of its 95 % interval). Biases carry their sign.
+    /// For each n: (n, error, half-width of its 95 % interval, infinite for a single replication). Biases
+    /// carry their sign.
     pub points: Vec<(u64, f64, f64)>,
     /// The fitted slope; `None` where fewer than two errors stand out from their intervals.
     pub slope: Option<Slope>,
@@ -57,7 +58,7 @@ impl Convergence {
     pub fn new(model: &Model, pairs: &[Pair<'_>]) -> Self {
         let deviations = pairs.iter().filter_map(|Pair { path, run, .. }| {
             let deviation = finite::interval(run.paths.iter().map(|p| largest_deviation(path, p)))?;
-            Some((run.n, deviation.value, deviation.half_width.unwrap_or(0.0)))
+            Some((run.n, deviation.value, deviation.half_width.unwrap_or(f64::INFINITY)))
         });
         let path = Curve::new("largest path deviation".into(), f64::NAN, deviations.collect());
         let proper = pairs.iter().all(|p| p.fixed.is_proper());

@@ -1,9 +1,9 @@
 //! Tails over time: the fluid bold, paths of finite n thin beneath, one panel for each n.
 
-use super::{parameters, spread_out};
+use super::{FigureError, of_one_model, parameters, spread_out, tail, tail_name};
 use crate::finite::Summary;
 use crate::fluid::{Event, EventKind, FixedPoint, Path};
-use crate::model::{LevelSet, Levels, Model};
+use crate::model::{Levels, Model, Tier};
 use crate::output::plot::{Axis, Figure, Guide, Look, Panel, Point, Series};
 
 /// A tail to draw: x_k of a pool.
@@ -22,8 +22,8 @@ pub fn default_tails(model: &Model, path: &Path) -> Vec<TailChoice> {
     const VISIBLE: f64 = 0.005;
     let levels = if model.pools.len() == 1 { 3 } else { 2 };
     let seen = |c: &TailChoice| {
-        let share = model.pools[c.pool].share;
-        path.snapshots.iter().any(|s| s.tails[c.pool].get(c.level - 1).is_some_and(|x| *x > VISIBLE * share))
+        let least = VISIBLE * model.pools[c.pool].share;
+        path.snapshots.iter().any(|s| s.tails.get(c.pool).is_some_and(|tails| tail(tails, c.level) > least))
     };
     (1..=levels)
         .flat_map(|level| (0..model.pools.len().min(POOLS)).map(move |pool| TailChoice { pool, level }))
@@ -31,15 +31,22 @@ pub fn default_tails(model: &Model, path: &Path) -> Vec<TailChoice> {
         .collect()
 }
 
-/// Draws the chosen tails of the fluid path; `fixed` adds where they end.
-#[must_use]
+/// Draws the chosen tails of the fluid path; `fixed` adds where those end that do not grow.
+///
+/// # Errors
+/// If the model has no such tail, or the results are of another model.
 pub fn trajectory(
     model: &Model,
     path: &Path,
     fixed: Option<&FixedPoint>,
     runs: &[Summary],
     tails: &[TailChoice],
-) -> Figure {
+) -> Result<Figure, FigureError> {
+    of_one_model(model, path, fixed, runs)?;
+    let pools = model.pools.len();
+    if let Some(&TailChoice { pool, level }) = tails.iter().find(|c| c.pool >= pools || c.level == 0) {
+        return Err(FigureError::NoTail { pool, level, pools });
+    }
     let title = if runs.is_empty() {
         format!("{}: the fluid path", model.name)
     } else {
@@ -53,12 +60,12 @@ pub fn trajectory(
     let share = |c: &TailChoice| model.pools[c.pool].share;
     let top = 1.04 * tails.iter().map(share).fold(f64::MIN_POSITIVE, f64::max);
     if chosen.is_empty() {
-        return figure.panel(panel(model, path, fixed, None, tails, top));
+        return Ok(figure.panel(panel(model, path, fixed, None, tails, top)));
     }
     for run in chosen {
         figure = figure.panel(panel(model, path, fixed, Some(run), tails, top));
     }
-    figure
+    Ok(figure)
 }
 
 fn panel(
@@ -69,28 +76,29 @@ fn panel(
     tails: &[TailChoice],
     top: f64,
 ) -> Panel {
-    let fraction = Axis::linear("fraction of all servers").range(0.0, top);
+    let fraction = Axis::linear("fraction with \u{2265} k jobs, x_{k}").range(0.0, top);
     let mut panel = Panel::new(Axis::linear("time t"), fraction);
     if let Some(run) = run {
         panel = panel.title(format!("n = {}", run.n));
         for (i, c) in tails.iter().enumerate() {
             for one in &run.paths {
-                let points = run.transient.iter().zip(&one.tails).map(|(at, tails)| {
-                    Point::new(at.time, tails[c.pool].get(c.level - 1).copied().unwrap_or(0.0))
-                });
+                let states = run.transient.iter().zip(&one.tails);
+                let points = states.map(|(at, pools)| Point::new(at.time, tail(&pools[c.pool], c.level)));
                 panel = panel.series(Series::new("", points.collect(), Look::path(i)));
             }
         }
     }
     for (i, c) in tails.iter().enumerate() {
-        let points = path
-            .snapshots
-            .iter()
-            .map(|s| Point::new(s.time, s.tails[c.pool].get(c.level - 1).copied().unwrap_or(0.0)));
-        panel = panel.series(Series::new(name(model, *c), points.collect(), Look::curve(i)));
-        let end = fixed.filter(|f| f.is_proper()).and_then(|f| f.tails[c.pool].get(c.level - 1).copied());
-        if let Some(y) = end.filter(|y| *y > 0.0) {
-            panel = panel.guide(Guide::Horizontal { y, label: String::new() });
+        let points = path.snapshots.iter().map(|s| Point::new(s.time, tail(&s.tails[c.pool], c.level)));
+        let name = tail_name(model, &model.pools[c.pool].name, c.level);
+        panel = panel.series(Series::new(name, points.collect(), Look::curve(i)));
+        let settled = fixed.filter(|f| f.growth[c.pool].is_none());
+        // A tail that vanishes ends on the axis, which is line enough.
+        if let Some(y) = settled.map(|f| tail(&f.tails[c.pool], c.level)).filter(|y| *y > 0.0) {
+            // One label tells what all these lines are.
+            let first = !panel.guides.iter().any(|g| matches!(g, Guide::Horizontal { .. }));
+            let label = if first { "fixed point" } else { "" };
+            panel = panel.guide(Guide::Horizontal { y, label: label.into() });
         }
     }
     const EVENTS: usize = 4;
@@ -100,22 +108,52 @@ fn panel(
     panel
 }
 
-fn name(model: &Model, c: TailChoice) -> String {
-    if model.pools.len() == 1 {
-        format!("x_{{{}}}", c.level)
-    } else {
-        format!("x_{{{},{}}}", c.level, model.pools[c.pool].name)
+/// What an event means for the servers. Tiers fill the levels from 0 upwards, so one that runs empty
+/// leaves no server at its levels or below them.
+fn what_happened(model: &Model, event: &Event) -> String {
+    let Some(tier) = model.policy.tiers.get(event.tier) else {
+        return String::new();
+    };
+    if let Levels::FreeSlots(_) = tier.levels {
+        return match event.kind {
+            EventKind::Hit => "no free slot left".into(),
+            EventKind::Leave => "free slots again".into(),
+        };
+    }
+    let place = tier.pools.as_ref().map_or_else(String::new, |pools| of_pools(model, pools));
+    let servers = match levels_with_room(model, &tier) {
+        (0, _) => {
+            return match event.kind {
+                EventKind::Hit => format!("no idle server left{place}"),
+                EventKind::Leave => format!("idle servers again{place}"),
+            };
+        }
+        (highest, room) => {
+            let jobs = if highest == 1 { "job" } else { "jobs" };
+            format!("{room}\u{2264} {highest} {jobs}{place}")
+        }
+    };
+    match event.kind {
+        EventKind::Hit => format!("no server with {servers}"),
+        EventKind::Leave => format!("again servers with {servers}"),
     }
 }
 
-fn what_happened(model: &Model, event: &Event) -> String {
-    let idle = Levels::Set(LevelSet { from: 0, to: 0 });
-    let tier = model.policy.tiers.get(event.tier);
-    let is_idle = tier.is_some_and(|t| t.levels == idle && t.pools.is_none());
-    match event.kind {
-        EventKind::Hit if is_idle => "all busy".into(),
-        EventKind::Leave if is_idle => "some idle".into(),
-        EventKind::Hit => format!("tier {} empties", event.tier + 1),
-        EventKind::Leave => format!("tier {} fills", event.tier + 1),
+/// The highest level of a tier at which a server still has room, and the words needed where other servers
+/// are full at that level or below.
+fn levels_with_room(model: &Model, tier: &Tier) -> (u32, &'static str) {
+    let levels = |j: usize| (tier.levels_in(j), model.pools[j].buffer.unwrap_or(u32::MAX));
+    let in_tier = (0..model.pools.len()).map(levels).filter(|(levels, _)| !levels.is_empty());
+    let highest: Vec<u32> = in_tier.map(|(levels, b)| levels.end.min(b).saturating_sub(1)).collect();
+    let top = highest.iter().copied().max().unwrap_or(0);
+    (top, if highest.iter().all(|h| *h == top) { "" } else { "room and " })
+}
+
+fn of_pools(model: &Model, pools: &[usize]) -> String {
+    let names: Vec<&str> =
+        pools.iter().filter_map(|&j| model.pools.get(j)).map(|p| p.name.as_str()).collect();
+    match names.as_slice() {
+        [first, _, _, ..] => format!(" in {first} and {} more pools", names.len() - 1),
+        _ => format!(" in {}", names.join(", ")),
     }
 }
