@@ -62,5 +62,23 @@ fn sampler(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, sampler);
+/// Service with three phases: the events are jobs that come, end, or go on to another phase.
+fn phases(criterion: &mut Criterion) {
+    let Ok(law) = PhaseType::coxian(&[2.8, 2.8 / 1.5, 2.8 / 3.0], &[0.6, 0.5]) else { return };
+    for policy in [Policy::jsq_d(2, true, false), Policy::pull()] {
+        let Some(mut model) = model(policy.clone(), &[1.0]) else { continue };
+        model.pools[0].law = law.clone();
+        let mut group = criterion.benchmark_group(format!("{}/Coxian-3", policy.label()));
+        group.sample_size(10);
+        for n in [1_000, 100_000, 10_000_000] {
+            group.throughput(Throughput::Elements(run(&model, n)));
+            group.bench_with_input(BenchmarkId::from_parameter(n), &n, |b, &n| {
+                b.iter(|| black_box(run(&model, n)));
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, sampler, phases);
 criterion_main!(benches);
