@@ -14,6 +14,7 @@ mod counts;
 mod dispatch;
 mod estimate;
 mod process;
+mod routers;
 mod service;
 mod start;
 pub mod streams;
@@ -29,9 +30,10 @@ pub use estimate::{Replication, Statistics};
 pub use summary::{Path, Snapshot, interval};
 
 use crate::model::{Initial, Measures, Model, Value};
-use counts::{Counts, Tails};
+use counts::Counts;
 use estimate::Meter;
 use process::{Process, System};
+use routers::{Hall, RouterProcess};
 use summary::Collector;
 
 /// The largest n: up to here every count is exact as a floating-point number.
@@ -118,6 +120,9 @@ pub enum FiniteError {
     /// The fallback samples no server.
     #[error("the policy samples d = 0 servers; d must be at least 1")]
     NoSample,
+    /// Several routers are sampled with exponential service only.
+    #[error("pull with several routers needs exponential service in this version")]
+    PhasesWithRouters,
     /// The initial state is given for another number of pools.
     #[error("the initial tails are given for {given} pools, but the model has {pools}")]
     InitialPools {
@@ -220,10 +225,19 @@ pub fn simulate(model: &Model, settings: &Settings, control: &dyn Control) -> Re
     }
     let tails = start::start(model, &settings.initial, &pool_sizes)?;
     let system = System::new(model, settings.n);
+    let hall = model.policy.routers.as_ref().map(|r| Hall::new(model, r, settings, &tails));
     let collector = Mutex::new(Collector::new(settings.paths));
     // The bridge hands out numbers one after the other, so few replications wait to be added up.
     (0..settings.replications).par_bridge().for_each(|number| {
-        if let Some((run, path)) = replication(model, settings, &system, &tails, number, control) {
+        let (rng, tails) = (streams::stream(settings.seed, settings.n, number), tails.clone());
+        let done = match &hall {
+            None => replication(model, settings, &system, Process::new(&system, tails, rng), number, control),
+            Some(hall) => {
+                let process = RouterProcess::new(hall, &system, tails, rng);
+                replication(model, settings, &system, process, number, control)
+            }
+        };
+        if let Some((run, path)) = done {
             collector.lock().unwrap_or_else(PoisonError::into_inner).take(run, path);
             control.finished_replication();
         }
@@ -283,6 +297,9 @@ fn check(model: &Model, settings: &Settings) -> Result<(), FiniteError> {
     if model.pools.iter().any(|p| p.share.is_nan() || p.share < 0.0) || (sum - 1.0).abs() > 1e-6 {
         return Err(FiniteError::Shares { sum });
     }
+    if model.policy.routers.is_some() && model.pools.iter().any(|p| p.law.phases() > 1) {
+        return Err(FiniteError::PhasesWithRouters);
+    }
     let phases = model.pools.iter().flat_map(|p| (0..p.law.phases()).map(|m| p.law.rate(m)));
     #[allow(clippy::cast_precision_loss)]
     let fastest = (rate + phases.fold(0.0, f64::max)) * n as f64;
@@ -295,39 +312,83 @@ fn check(model: &Model, settings: &Settings) -> Result<(), FiniteError> {
     Ok(())
 }
 
+/// A process that jumps from state to state.
+trait Jumps {
+    /// The servers now.
+    fn counts(&self) -> &Counts;
+    /// Runs to time `until`, telling `meter` of every event. Gives up, with `false`, soon after
+    /// `cancelled` says so.
+    fn run(&mut self, until: f64, meter: &mut Meter, cancelled: &dyn Fn() -> bool) -> bool;
+    /// Messages at each router, where there are several.
+    fn messages(&self) -> &[u64] {
+        &[]
+    }
+    /// Jobs and messages so far, where there are several routers; with one the meter knows.
+    fn traffic(&self) -> Option<Traffic> {
+        None
+    }
+}
+
+/// Jobs that came, and messages sent, those included that take one back.
+#[derive(Debug, Clone, Copy, Default)]
+struct Traffic {
+    arrived: u64,
+    sent: u64,
+}
+
+impl<R: rand::Rng> Jumps for Process<'_, R> {
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn run(&mut self, until: f64, meter: &mut Meter, cancelled: &dyn Fn() -> bool) -> bool {
+        Process::run(self, until, meter, cancelled)
+    }
+}
+
 /// One replication; `None` if it was cancelled.
 fn replication(
     model: &Model,
     settings: &Settings,
     system: &System,
-    tails: &[Tails],
+    mut process: impl Jumps,
     number: u32,
     control: &dyn Control,
 ) -> Option<(Replication, Path)> {
     if control.cancelled() {
         return None;
     }
-    let rng = streams::stream(settings.seed, settings.n, number);
-    let mut process = Process::new(system, tails.to_vec(), rng);
-    let mut meter = Meter::new(&process.counts);
-    let mut path = Path { replication: number, tails: Vec::new(), mean_jobs: Vec::new() };
+    let mut meter = Meter::new(process.counts());
+    let mut path = Path { replication: number, ..Path::default() };
+    let mut before = Traffic::default();
     let levels = settings.levels as usize;
     let early = settings.sample_times.partition_point(|&time| time <= settings.warmup);
     let (early, late) = settings.sample_times.split_at(early);
     for (times, end) in [(early, settings.warmup), (late, settings.horizon)] {
         for &time in times {
-            process.run(time, &mut meter, || control.cancelled()).then_some(())?;
-            let (tails, jobs) = snapshot(&process.counts, levels);
+            process.run(time, &mut meter, &|| control.cancelled()).then_some(())?;
+            let (tails, jobs) = snapshot(process.counts(), levels);
+            path.messages.push(shares(process.messages(), settings.n));
             path.tails.push(tails);
             path.mean_jobs.push(jobs);
         }
-        process.run(end, &mut meter, || control.cancelled()).then_some(())?;
+        process.run(end, &mut meter, &|| control.cancelled()).then_some(())?;
         if end < settings.horizon {
-            meter.restart(end, &process.counts);
+            meter.restart(end, process.counts());
+            before = process.traffic().unwrap_or_default();
         }
     }
-    let run = meter.finish(settings.horizon, &process.counts, model, system.dispatch.sampled(), levels);
+    let mut run = meter.finish(settings.horizon, process.counts(), model, system.dispatch.sampled(), levels);
+    if let Some(traffic) = process.traffic() {
+        let per_job = shares(&[traffic.sent - before.sent], traffic.arrived - before.arrived);
+        run.measures.messages_per_job = per_job.first().filter(|x| x.is_finite()).map(|&x| x.into());
+    }
     Some((run, path))
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn shares(counts: &[u64], of: u64) -> Vec<f64> {
+    counts.iter().map(|&count| count as f64 / of as f64).collect()
 }
 
 /// Tails by pool up to `levels`, as fractions of all servers, and jobs per server.

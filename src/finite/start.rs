@@ -10,7 +10,7 @@ const MAX_LEVEL: usize = 10_000_000;
 /// The servers of each pool by level. Tails are rounded to whole servers of the pool, so that a tail
 /// equal to the pool's share means all of its servers.
 pub(super) fn start(model: &Model, initial: &Initial, sizes: &[u64]) -> Result<Vec<Tails>, FiniteError> {
-    if let Initial::Tails(tails) = initial
+    if let Some(tails) = initial.given_tails()
         && tails.len() != model.pools.len()
     {
         return Err(FiniteError::InitialPools { given: tails.len(), pools: model.pools.len() });
@@ -23,7 +23,7 @@ fn pool(model: &Model, initial: &Initial, j: usize, size: u64) -> Result<Vec<u64
     if top > MAX_LEVEL {
         return Err(FiniteError::InitialLevel { level: top, limit: MAX_LEVEL });
     }
-    let Initial::Tails(tails) = initial else { return Ok(vec![size; top]) };
+    let Some(tails) = initial.given_tails() else { return Ok(vec![size; top]) };
     let pool = &model.pools[j];
     let buffer = pool.buffer.map_or(usize::MAX, |b| b as usize);
     let mut above = pool.share * (1.0 + 1e-9);

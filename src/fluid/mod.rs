@@ -14,6 +14,7 @@ mod newton;
 mod path;
 mod precise;
 mod rosenbrock;
+mod routers;
 mod stability;
 mod step;
 mod truncation;
@@ -21,6 +22,7 @@ mod truncation;
 pub use drift::{Drift, Scratch};
 pub use fixed_point::{FixedPoint, Method, fixed_point};
 pub use integrate::integrate;
+pub use routers::Split;
 pub use path::{Event, EventKind, Path, Plan, Snapshot, State};
 pub use step::StepCounts;
 pub use truncation::bracketed;
@@ -43,6 +45,18 @@ pub enum FluidError {
         states: usize,
         /// States allowed.
         most: usize,
+    },
+    /// The theory of several routers is for exponential service.
+    #[error("pull with several routers needs exponential service in this version")]
+    PhasesWithRouters,
+    /// Where messages that are out of date are kept, there is no equation for the fixed point.
+    #[error(
+        "no fixed point was found for routers that keep messages out of date (the least drift was {residual:e}): \
+         queues may grow for ever; with `message = \"withdraw\"` growth rates can be computed"
+    )]
+    KeptMessages {
+        /// Smallest drift met.
+        residual: f64,
     },
     /// Newton's method did not settle on a feasible zero of the drift.
     #[error(

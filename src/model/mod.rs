@@ -9,6 +9,7 @@ mod law;
 mod measures;
 mod policy;
 mod pool;
+mod routers;
 mod states;
 
 pub use initial::Initial;
@@ -16,6 +17,7 @@ pub use law::{LawError, PhaseType};
 pub use measures::{Measures, PoolMeasures, Value};
 pub use policy::{Fallback, LevelSet, Messages, Policy, Tier, Tiers};
 pub use pool::Pool;
+pub use routers::{Message, Routers};
 pub use states::{Move, PoolStates, StateSpace, Top};
 
 /// A service system: servers in pools, one Poisson stream of jobs, one dispatch policy.

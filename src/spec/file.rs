@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::number::{Number, Rate};
+use super::routers::RoutersFile;
 
 /// A whole model file.
 #[derive(Debug, Deserialize)]
@@ -101,7 +102,9 @@ fn yes() -> bool {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct PullFile {
-    pub(super) routers: Option<Spanned<Number>>,
+    pub(super) routers: Option<Spanned<RoutersFile>>,
+    pub(super) messages: Option<Spanned<Vec<Spanned<Number>>>>,
+    pub(super) message: Option<Spanned<String>>,
 }
 
 /// `jiq`.

@@ -29,6 +29,7 @@ mod file;
 mod number;
 mod overrides;
 mod place;
+mod routers;
 mod shape;
 mod source;
 mod translate;

@@ -109,6 +109,10 @@ fn name(model: &Model, c: TailChoice) -> String {
 }
 
 fn what_happened(model: &Model, event: &Event) -> String {
+    if let Some(router) = event.router {
+        let what = if event.kind == EventKind::Hit { "empties" } else { "fills" };
+        return format!("router {} {what}", router + 1);
+    }
     let idle = LevelSet { from: 0, to: 0 };
     let tier = model.policy.tiers.get(event.tier);
     let is_idle = tier.is_some_and(|t| t.levels == idle && t.pools.is_none());

@@ -3,6 +3,7 @@
 mod expect;
 mod policy;
 mod pools;
+mod routers;
 mod settings;
 
 use std::ops::RangeInclusive;

@@ -20,13 +20,7 @@ impl Check<'_> {
         Ok(match policy {
             PolicyFile::Random(_) => Policy::random(),
             PolicyFile::Jsq(_) => Policy::jsq(),
-            PolicyFile::Pull(p) => {
-                // More than one is refused earlier, as not yet supported.
-                if let Some(routers) = &p.routers {
-                    self.whole::<u32>(routers, "`routers`", 1..=1)?;
-                }
-                Policy::pull()
-            }
+            PolicyFile::Pull(p) => self.pull(p, pools)?,
             PolicyFile::I1f(_) => Policy::i1f(),
             PolicyFile::FastestIdleFirst(_) => Policy::fastest_idle_first(&by_speed(pools)),
             PolicyFile::JsqD(p) => {

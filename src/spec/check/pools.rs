@@ -16,7 +16,7 @@ const LARGEST_BUFFER: i128 = 1_000_000_000;
 const SUM_KEPT: f64 = 1e-12;
 /// Shares this close to a sum of 1 are divided by their sum: thirds are often written with nine
 /// digits. The last figure covers the rounding of the sum itself.
-const SUM_MENDED: f64 = 1e-9 + 1e-15;
+pub(super) const SUM_MENDED: f64 = 1e-9 + 1e-15;
 
 impl Check<'_> {
     pub(super) fn pools(&self, list: &Spanned<Vec<PoolFile>>) -> Result<Vec<Pool>, SpecError> {
@@ -132,6 +132,6 @@ fn of(key: &str, pool: &str) -> String {
 }
 
 /// Twelve decimals, without the zeros at the end.
-fn rounded(x: f64) -> String {
+pub(super) fn rounded(x: f64) -> String {
     format!("{x:.12}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
