@@ -243,3 +243,61 @@ fn fixed_points_are_where_paths_end() {
         close(x.measures.p_wait.unwrap().value, path.snapshots[0].p_wait, 1e-8, "p_wait");
     }
 }
+
+#[test]
+fn one_router_in_a_list_is_one_router() {
+    assert_eq!(pull(&[1.0]), Policy::pull());
+    let routers = routers(&[1.0], Message::Keep);
+    // Even where the constructor does not see to it.
+    let listed = Policy { routers: Some(routers), ..Policy::pull() };
+    let pools = [(0.6, 1.0, Some(3)), (0.4, 0.5, None)];
+    let (one, list) = (model(1.1, &pools, Policy::pull()), model(1.1, &pools, listed));
+    let times = [0.5, 2.0, 9.0];
+    let (a, b) = (path(&one, Initial::Idle, &times), path(&list, Initial::Idle, &times));
+    for (a, b) in a.snapshots.iter().zip(&b.snapshots) {
+        assert_eq!((&a.tails, &a.idle), (&b.tails, &b.idle));
+    }
+    let (a, b) = (fixed_point(&one).unwrap(), fixed_point(&list).unwrap());
+    assert_eq!((a.tails, a.growth, a.measures), (b.tails, b.growth, b.measures));
+}
+
+/// Routers with messages in proportion to their jobs settle as one router; the split is left open.
+#[test]
+fn balanced_routers_have_the_fixed_point_of_one() {
+    let pools = [(0.5, 1.5, None), (0.5, 0.5, Some(4))];
+    for lambda in [0.8, 1.3] {
+        let one = fixed_point(&model(lambda, &pools, Policy::pull())).unwrap();
+        let mut balanced = routers(&[0.6, 0.3, 0.1], Message::Withdraw);
+        balanced.messages.clone_from(&balanced.streams);
+        for routers in [Routers::equal(7), balanced] {
+            let x = fixed_point(&model(lambda, &pools, Policy::pull_by(routers))).unwrap();
+            assert_eq!((&x.tails, &x.idle, &x.measures), (&one.tails, &one.idle, &one.measures));
+            match x.split.unwrap() {
+                Split::Neutral { total } => {
+                    close(total, one.idle.iter().sum(), 1e-15, "messages");
+                    assert!(lambda < 1.0);
+                }
+                Split::Unique { messages } => assert!(lambda > 1.0 && messages.iter().all(|z| *z == 0.0)),
+            }
+        }
+    }
+}
+
+/// While every router has messages no job is routed at random, so none goes out of date.
+#[test]
+fn what_becomes_of_old_messages_does_not_matter_until_a_router_is_empty() {
+    let pools = [(0.5, 1.5, Some(4)), (0.5, 0.5, Some(3))];
+    let on_the_way = |message| {
+        let policy = Policy::pull_by(routers(&[0.5, 0.2, 0.1], message));
+        path(&model(0.8, &pools, policy), Initial::Idle, &[0.3, 0.79, 2.0])
+    };
+    let (withdraw, keep) = (on_the_way(Message::Withdraw), on_the_way(Message::Keep));
+    close(withdraw.events[0].time, keep.events[0].time, BOUND, "the first router runs out");
+    for i in 0..2 {
+        for j in 0..2 {
+            close(tail(&withdraw, i, j, 1), tail(&keep, i, j, 1), BOUND, "x_1");
+        }
+        assert!(keep.snapshots[i].stale.iter().all(|x| *x == 0.0));
+    }
+    assert!((tail(&withdraw, 2, 0, 1) - tail(&keep, 2, 0, 1)).abs() > 1e-3, "then it does");
+}

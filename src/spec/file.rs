@@ -134,6 +134,7 @@ pub(super) struct TiersFile {
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct FluidFile {
     pub(super) initial: Option<InitialFile>,
+    pub(super) messages: Option<Spanned<Vec<Spanned<Number>>>>,
     pub(super) horizon: Option<Spanned<Number>>,
     pub(super) tolerance: Option<Spanned<Number>>,
     pub(super) points: Option<Spanned<Number>>,

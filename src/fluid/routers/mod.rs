@@ -12,6 +12,8 @@ mod modes;
 mod motion;
 mod rest;
 mod space;
+#[cfg(test)]
+mod tests;
 
 pub use rest::Split;
 pub(super) use rest::fixed_point;

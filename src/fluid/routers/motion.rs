@@ -19,6 +19,9 @@ const MOST_STATES: usize = 5_000_000;
 /// The Jacobian is dense: with more states than this the explicit method has to do.
 const MOST_DENSE: usize = 1_200;
 
+/// Messages that are used so many times as fast as anything else happens are left to the implicit method.
+const FAST: f64 = 50.0;
+
 /// The moving point.
 pub(super) struct Motion<'m> {
     pub model: &'m Model,
@@ -34,6 +37,8 @@ pub(super) struct Motion<'m> {
     /// The implicit method got stuck: a router is about to run out of messages. The explicit one needs a
     /// few steps per halving of what is left.
     pub sinking: bool,
+    /// An infinite buffer that needs more levels than this is an error.
+    pub most_levels: u32,
     /// Explicit steps in this mode that fell below zero.
     pub setbacks: u32,
     pub step: f64,
@@ -74,6 +79,7 @@ impl<'m> Motion<'m> {
             opening_until: None,
             stiff: false,
             sinking: false,
+            most_levels: u32::MAX,
             setbacks: 0,
             step: 0.0,
             events: Vec::new(),
@@ -121,20 +127,12 @@ impl<'m> Motion<'m> {
 
     /// Are some router's few messages used faster than everything else, and not about to run out?
     fn wants_implicit(&self) -> bool {
-        const FAST: f64 = 50.0;
         if self.sinking || self.space.len() > MOST_DENSE {
             return false;
         }
-        let scale = self.field.rate_scale();
-        let fast = (0..self.routers.len()).filter(|&r| {
-            let stream = self.field.streams[r];
-            self.field.modes[r] == Mode::Open
-                && !self.field.single(r)
-                && stream > FAST * scale * self.field.held(r, &self.q)
-        });
         // Going down fast, the explicit method needs a few steps per halving of the mass only.
         let falls = |r: usize| -self.field.surplus(r, &self.q) > 0.01 * self.field.streams[r];
-        self.stiff || fast.into_iter().any(|r| !falls(r))
+        self.stiff || fast(&self.field, &self.q, FAST).any(|r| !falls(r))
     }
 
     /// One leg; `watched` says whether events end it.
@@ -142,6 +140,8 @@ impl<'m> Motion<'m> {
         let tolerance = Tolerance::new(self.tolerance, q.len());
         let stretch = Stretch { t, q, end, first_step: step, tolerance };
         let opening = self.opening_until.is_some();
+        // A step of the implicit method costs much more than one of the explicit: back as soon as may be.
+        let passing = implicit && !self.stiff;
         let Self { field, space, counts, lowest, mass_defect, .. } = self;
         let mut watch = |_: f64, q: &[f64]| {
             if !watched {
@@ -151,6 +151,7 @@ impl<'m> Motion<'m> {
             let stops = least < NEGATIVE
                 || needs_levels(space, q)
                 || modes::running_out(field, q).is_some()
+                || passing && fast(field, q, 0.5 * FAST).next().is_none()
                 || !opening && modes::coming_back(field, q).is_some();
             if !stops {
                 *lowest = lowest.min(least);
@@ -192,6 +193,10 @@ impl<'m> Motion<'m> {
         let cut = old.pools.iter().map(|p| p.top).find(|t| *t != Top::Buffer).unwrap_or(Top::Reflecting);
         let (space, q) = self.space.with_levels(self.model, &levels, cut, &self.q);
         check_size(&space)?;
+        let cut = space.states.pools.iter().filter(|p| p.is_cut()).map(|p| p.levels).max();
+        if cut.is_some_and(|levels| levels > self.most_levels) {
+            return Err(FluidError::TooManyLevels { states: space.len(), most: self.space.len() });
+        }
         (self.space, self.q) = (space, q);
         self.field = self.field_in(self.field.modes.clone());
         Ok(())
@@ -215,6 +220,14 @@ impl<'m> Motion<'m> {
             end: State { time: self.time, occupancy, states: self.space.states, open },
         }
     }
+}
+
+/// Routers whose few messages are used more than `factor` times as fast as anything else happens.
+fn fast<'f>(field: &'f Field, q: &'f [f64], factor: f64) -> impl Iterator<Item = usize> + 'f {
+    let least = factor * field.rate_scale();
+    (0..field.modes.len()).filter(move |&r| {
+        field.modes[r] == Mode::Open && !field.single(r) && field.streams[r] > least * field.held(r, q)
+    })
 }
 
 pub(super) fn lowest_entry(q: &[f64]) -> f64 {

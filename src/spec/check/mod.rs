@@ -31,12 +31,15 @@ pub(super) fn system(file: File, sources: &Sources, stem: String, hash: String) 
     let arrival_rate = check.arrivals(&file.arrivals)?;
     let pools = check.pools(&file.pools)?;
     let policy = check.policy(&file.policy, &pools)?;
-    let fluid = check.fluid(&file.fluid, file.pools.get_ref(), &pools)?;
+    let mut fluid = check.fluid(&file.fluid, file.pools.get_ref(), &pools)?;
     let finite = check.finite(&file.finite)?;
     let expect = check.expectations(file.expect, &pools)?;
     let name = check.name(file.name, stem)?;
     let description = file.description.unwrap_or_default();
     let model = Model { name, description, arrival_rate, pools, policy };
+    if let Some(messages) = &file.fluid.messages {
+        fluid.initial = check.start_messages(messages, &model, &fluid.initial)?;
+    }
     Ok(System { model, fluid, finite, expect, hash })
 }
 

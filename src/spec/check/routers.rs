@@ -9,7 +9,7 @@ use super::super::place::Span;
 use super::super::routers::RoutersFile;
 use super::Check;
 use super::pools::{SUM_MENDED, rounded};
-use crate::model::{Message, Policy, Pool, Routers};
+use crate::model::{Initial, Message, Model, Policy, Pool, Routers};
 
 /// More routers than any use of the program has.
 const MOST_ROUTERS: usize = 10_000;
@@ -23,7 +23,11 @@ impl Check<'_> {
             Some(given) => self.routers(given)?,
         };
         if let Some(messages) = &file.messages {
-            routers.messages = self.shares_of_messages(messages, routers.len(), file)?;
+            let error = |e: SpecError| match &file.routers {
+                Some(list) => e.also(self.sources.place(&list.span()), "the routers are given here"),
+                None => e.help("for example `routers = 2`"),
+            };
+            routers.messages = self.by_router(messages, "`messages`", routers.len(), error)?;
         }
         if let Some(rule) = &file.message {
             routers.message = self.rule(rule, routers.len())?;
@@ -58,23 +62,41 @@ impl Check<'_> {
         }
     }
 
-    fn shares_of_messages(
+    /// The start `initial` of a system with several routers, with the messages of its idle servers split
+    /// over the routers as given.
+    pub(super) fn start_messages(
         &self,
         given: &Spanned<Vec<Spanned<Number>>>,
+        model: &Model,
+        initial: &Initial,
+    ) -> Result<Initial, SpecError> {
+        let routers = model.policy.routers.as_ref().map_or(1, Routers::len);
+        let help = |e: SpecError| e.help("`fluid.messages` says where messages are at time 0");
+        let shares = self.by_router(given, "`fluid.messages`", routers, help)?;
+        let tails: Vec<Vec<f64>> = (0..model.pools.len()).map(|j| initial.tails(model, j)).collect();
+        let idle = model.pools.iter().zip(&tails).map(|(pool, tails)| {
+            let idle = pool.share - tails.first().copied().unwrap_or(0.0);
+            shares.iter().map(|x| x * idle).collect()
+        });
+        Ok(if routers > 1 { Initial::Messages { idle: idle.collect(), tails } } else { initial.clone() })
+    }
+
+    /// One probability for each router.
+    fn by_router(
+        &self,
+        given: &Spanned<Vec<Spanned<Number>>>,
+        what: &str,
         routers: usize,
-        file: &PullFile,
+        explain: impl Fn(SpecError) -> SpecError,
     ) -> Result<Vec<f64>, SpecError> {
         let shares = given.get_ref();
         if shares.len() != routers {
-            let title = format!("`messages` has {} for {routers}", of(shares.len(), "entry", "entries"));
-            let error = self.value(&given.span(), title + if routers == 1 { " router" } else { " routers" });
-            let error = error.allowed("must list one probability for each router");
-            return Err(match &file.routers {
-                Some(list) => error.also(self.sources.place(&list.span()), "the routers are given here"),
-                None => error.help("for example `routers = 2`"),
-            });
+            let (entries, routers) =
+                (of(shares.len(), "entry", "entries"), of(routers, "router", "routers"));
+            let error = self.value(&given.span(), format!("{what} has {entries} for {routers}"));
+            return Err(explain(error.allowed("must list one probability for each router")));
         }
-        self.distribution(shares, &given.span(), "`messages`", "the probabilities must sum to 1")
+        self.distribution(shares, &given.span(), what, "the probabilities must sum to 1")
     }
 
     /// Numbers from 0 to 1 that sum to 1; what is off by the digits they were written with is mended.

@@ -1,0 +1,109 @@
+//! Tests that need what is not public: routers that could be merged but are not, and the Jacobian.
+
+use super::field::{Field, Mode};
+use super::follow;
+use super::space::Space;
+use crate::fluid::drift::{Drift, Scratch};
+use crate::fluid::path::{Path, Plan};
+use crate::fluid::integrate;
+use crate::model::{Initial, Message, Model, PhaseType, Policy, Pool, Routers, Top};
+
+fn model(arrival_rate: f64, pools: &[(f64, f64, Option<u32>)], policy: Policy) -> Model {
+    let pools = pools.iter().map(|&(share, rate, buffer)| Pool {
+        name: String::new(),
+        share,
+        buffer,
+        law: PhaseType::exponential(rate).unwrap(),
+    });
+    Model { name: String::new(), description: String::new(), arrival_rate, pools: pools.collect(), policy }
+}
+
+/// The largest difference of tails and idle servers, and of event times.
+fn difference(a: &Path, b: &Path) -> f64 {
+    let mut worst: f64 = 0.0;
+    for (a, b) in a.snapshots.iter().zip(&b.snapshots) {
+        for (x, y) in a.tails.iter().zip(&b.tails) {
+            let at = |x: &[f64], k: usize| x.get(k).copied().unwrap_or(0.0);
+            (0..x.len().max(y.len())).for_each(|k| worst = worst.max((at(x, k) - at(y, k)).abs()));
+        }
+        a.idle.iter().zip(&b.idle).for_each(|(x, y)| worst = worst.max((x - y).abs()));
+        worst = worst.max((a.p_idle - b.p_idle).abs()).max((a.p_block - b.p_block).abs());
+    }
+    worst
+}
+
+/// Equal routers that are followed one by one are one router: below and above capacity, from idle and
+/// from long queues, whatever becomes of messages, through the events on the way.
+#[test]
+fn equal_routers_one_by_one_are_one_router() {
+    let systems: [(f64, Initial, &[(f64, f64, Option<u32>)]); 4] = [
+        (0.9, Initial::Idle, &[(0.5, 2.0, None), (0.3, 1.0, Some(2)), (0.2, 0.5, None)]),
+        (1.2, Initial::Idle, &[(0.6, 1.0, Some(3)), (0.4, 0.5, Some(5))]),
+        (0.7, Initial::Level(3), &[(0.5, 1.0, None), (0.5, 0.6, None)]),
+        (0.8, Initial::Tails(vec![vec![0.95, 0.9, 0.9]]), &[(1.0, 1.0, None)]),
+    ];
+    for (lambda, initial, pools) in systems {
+        let times = vec![0.05, 0.3, 1.0, 3.0, 6.0, 15.0, 25.0];
+        let plan = Plan { initial: initial.clone(), times, tolerance: 1e-10, cut: Top::Reflecting };
+        let one = integrate(&model(lambda, pools, Policy::pull()), &plan).unwrap();
+        for message in [Message::Withdraw, Message::Keep] {
+            let routers = Routers { message, ..Routers::equal(3) };
+            let several = model(lambda, pools, Policy::pull_by(routers.clone()));
+            let apart = follow(&several, &routers, &plan).unwrap();
+            let what = format!("{lambda}, {initial:?}, {message:?}");
+            assert!(difference(&one, &apart) < 1e-9, "{what}: {:e}", difference(&one, &apart));
+            assert_eq!(apart.events.len(), 3 * one.events.len(), "{what}: {:?}", apart.events);
+            for (i, event) in apart.events.iter().enumerate() {
+                assert!((event.time - one.events[i / 3].time).abs() < 1e-9, "{what}");
+            }
+            let together = integrate(&several, &plan).unwrap();
+            assert_eq!(difference(&one, &together), 0.0);
+            assert!(together.snapshots.iter().all(|s| s.messages.len() == 3));
+        }
+    }
+}
+
+#[test]
+fn the_jacobian_is_the_derivative_of_the_drift() {
+    let pools = [(0.4, 1.4, Some(3)), (0.6, 0.7, None)];
+    for message in [Message::Withdraw, Message::Keep] {
+        let routers = Routers { message, ..Routers::with_streams(vec![0.5, 0.3, 0.2]) };
+        let model = model(0.9, &pools, Policy::pull_by(routers.clone()));
+        for top in [Top::Reflecting, Top::Absorbing] {
+            let space = Space::new(&model, &routers, &[3, 4], top);
+            let modes = vec![Mode::Empty, Mode::Open, Mode::Open];
+            let field = Field::new(&space, &routers, 0.9, modes);
+            let q: Vec<f64> = (0..space.len()).map(|s| 0.1 + 0.03 * (s % 7) as f64).collect();
+            let jacobian = field.jacobian(&q).unwrap();
+            let (mut up, mut down) = (vec![0.0; q.len()], vec![0.0; q.len()]);
+            for s in 0..q.len() {
+                const STEP: f64 = 1e-5;
+                let mut at = q.clone();
+                at[s] = q[s] + STEP;
+                field.eval(&at, &mut up, &mut Scratch::default());
+                at[s] = q[s] - STEP;
+                field.eval(&at, &mut down, &mut Scratch::default());
+                for i in 0..q.len() {
+                    let slope = (up[i] - down[i]) / (2.0 * STEP);
+                    assert!((jacobian[(i, s)] - slope).abs() < 1e-6, "{message:?}, {top:?}: ({i}, {s})");
+                }
+                let sum: f64 = jacobian.column(s).sum();
+                assert!(sum.abs() < 1e-14, "column {s} does not keep mass");
+            }
+        }
+    }
+}
+
+/// With the jobs beyond the cut ignored, and with servers beyond it lost for ever, tails agree: the cut
+/// of an infinite buffer does not show.
+#[test]
+fn the_cut_of_infinite_buffers_does_not_show() {
+    for message in [Message::Withdraw, Message::Keep] {
+        let routers = Routers { message, ..Routers::with_streams(vec![0.7, 0.2, 0.1]) };
+        let model = model(0.8, &[(0.5, 1.5, None), (0.5, 0.6, None)], Policy::pull_by(routers));
+        let plan = |cut| Plan { initial: Initial::Idle, times: vec![2.0, 8.0, 30.0], tolerance: 1e-10, cut };
+        let (lower, upper) =
+            (integrate(&model, &plan(Top::Reflecting)).unwrap(), integrate(&model, &plan(Top::Absorbing)).unwrap());
+        assert!(difference(&lower, &upper) < 1e-12, "{message:?}: {:e}", difference(&lower, &upper));
+    }
+}
