@@ -4,7 +4,7 @@
 mod common;
 
 use common::{close, model, number, numbers, oracles};
-use fluidlimit::fluid::{EventKind, Path, Plan, Split, fixed_point, integrate};
+use fluidlimit::fluid::{EventKind, Path, Plan, Snapshot, Split, fixed_point, integrate};
 use fluidlimit::model::{Initial, Message, Model, Policy, Routers, Top};
 use serde_json::Value;
 
@@ -300,4 +300,90 @@ fn what_becomes_of_old_messages_does_not_matter_until_a_router_is_empty() {
         assert!(keep.snapshots[i].stale.iter().all(|x| *x == 0.0));
     }
     assert!((tail(&withdraw, 2, 0, 1) - tail(&keep, 2, 0, 1)).abs() > 1e-3, "then it does");
+}
+
+/// A few hundred random systems: every path is followed to the end, keeps its mass, and comes to the
+/// fixed point that is found without following it.
+#[test]
+fn paths_of_random_systems_end_at_their_fixed_points() {
+    let mut state: u64 = 20_261_201;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / (1u64 << 24) as f64
+    };
+    let mut shares = |count: usize, zeros: bool| {
+        let mut x: Vec<f64> = (0..count).map(|_| 0.05 + uniform()).collect();
+        if zeros && uniform() < 0.3 {
+            x[0] = 0.0;
+        }
+        let sum: f64 = x.iter().sum();
+        (x.iter().map(|x| x / sum).collect::<Vec<f64>>(), uniform())
+    };
+    for i in 0..240 {
+        let (count, pools) = (2 + i % 3, 1 + i / 3 % 3);
+        let ((betas, load), (rates, start)) = (shares(pools, false), shares(pools, false));
+        let ((streams, _), (messages, buffers)) = (shares(count, true), shares(count, true));
+        let pools: Vec<(f64, f64, Option<u32>)> = (0..pools)
+            .map(|j| (betas[j], 0.4 + 2.0 * rates[j], Some(1 + (buffers * 6.0) as u32 + j as u32)))
+            .collect();
+        let message = if i % 2 == 0 { Message::Withdraw } else { Message::Keep };
+        let policy = Policy::pull_by(Routers { streams, messages, message });
+        let capacity: f64 = pools.iter().map(|p| p.0 * p.1).sum();
+        let model = model((0.4 + load) * capacity, &pools, policy);
+        let what = format!("{i}: {model:?}");
+        let x = fixed_point(&model).unwrap_or_else(|e| panic!("{e}: {what}"));
+        assert!(x.residual < 1e-12, "residual {:e}: {what}", x.residual);
+        let tolerance = [1e-7, 1e-9, 1e-11][i / 2 % 3];
+        let initial = if start < 0.5 { Initial::Idle } else { Initial::Level(2) };
+        let off = |end: &Snapshot| {
+            let tails = x.tails.iter().zip(&end.tails).flat_map(|(a, b)| a.iter().zip(b));
+            let off = tails.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let Some(Split::Unique { messages }) = &x.split else { return off };
+            messages.iter().zip(&end.messages).map(|(a, b)| (a - b).abs()).fold(off, f64::max)
+        };
+        // Routers that are all but balanced fill and empty at the tiny rate by which they are not.
+        for end in [600.0, 30_000.0] {
+            let initial = initial.clone();
+            let plan = Plan { initial, times: vec![1.0, 20.0, end], tolerance, cut: Top::Reflecting };
+            let path = integrate(&model, &plan).unwrap_or_else(|e| panic!("{e}: {what}"));
+            assert!(path.mass_defect < 1e-12 && path.clipped > -1e-9, "{}: {what}", path.clipped);
+            let off = off(&path.snapshots[2]);
+            if off < 1e-6 {
+                break;
+            }
+            assert!(end < 1_000.0, "off by {off}: {what}");
+        }
+    }
+}
+
+/// Where messages are kept, those at router r change at rate w_r D - lambda_r while it has any. So at
+/// rest D is the least lambda_r / w_r, and only the router with that has messages.
+#[test]
+fn kept_messages_gather_at_one_router() {
+    let streams = [0.5, 0.3, 0.2];
+    let policy = Policy::pull_by(routers(&streams, Message::Keep));
+    let x = fixed_point(&model(0.7, &[(0.4, 1.4, None), (0.6, 0.7, Some(4))], policy)).unwrap();
+    close(x.measures.messages_per_job.unwrap().value, 3.0 * 0.2, 1e-12, "D / lambda");
+    let Some(Split::Unique { messages }) = &x.split else { panic!("{:?}", x.split) };
+    assert!(messages[..2].iter().all(|z| *z == 0.0) && messages[2] > 0.1, "{messages:?}");
+}
+
+/// Random routing can be too much for a slow pool although the load is below capacity.
+#[test]
+fn a_slow_pool_grows_behind_a_router_without_messages() {
+    let policy = pull(&[0.9, 0.1]);
+    let model = model(0.8, &[(0.5, 1.5, None), (0.5, 0.3, None)], policy);
+    assert!(model.load() < 0.9);
+    let x = fixed_point(&model).unwrap();
+    assert_eq!((x.growth[0], x.is_proper()), (None, false));
+    let growth = x.growth[1].unwrap();
+    assert!(growth > 0.1 && x.residual < 1e-14, "{growth}, {:e}", x.residual);
+    let path = path(&model, Initial::Idle, &[200.0, 300.0]);
+    let jobs = path.snapshots[1].jobs[1] - path.snapshots[0].jobs[1];
+    close(jobs / 100.0, 0.5 * growth, 1e-6, "growth of the slow pool");
+    close(x.measures.growth.unwrap().value, 0.5 * growth, 1e-14, "growth");
+    let fast = &path.snapshots[1].tails[0];
+    x.tails[0].iter().zip(fast).for_each(|(a, b)| close(*a, *b, 1e-6, "the fast pool settles"));
+    let Some(Split::Unique { messages }) = &x.split else { panic!("{:?}", x.split) };
+    messages.iter().zip(&path.snapshots[1].messages).for_each(|(a, b)| close(*a, *b, 1e-6, "messages"));
 }

@@ -38,10 +38,8 @@ struct Rates {
 
 impl<'m> Chain<'m> {
     fn new(model: &'m Model, n: u64) -> Self {
-        let pools: Vec<usize> = (0..)
-            .zip(model.pool_sizes(n))
-            .flat_map(|(j, size)| (0..size).map(move |_| j))
-            .collect();
+        let pools: Vec<usize> =
+            (0..).zip(model.pool_sizes(n)).flat_map(|(j, size)| (0..size).map(move |_| j)).collect();
         let start: State = pools.iter().map(|_| (0, Some(0))).collect();
         let routers = model.policy.routers.as_ref().unwrap();
         let mut chain = Self { model, routers, pools, states: vec![start.clone()], moves: vec![] };
@@ -76,7 +74,8 @@ impl<'m> Chain<'m> {
         for (r, stream) in self.routers.streams.iter().enumerate() {
             let jobs = self.model.arrival_rate * n * stream;
             let known: Vec<usize> = (0..state.len()).filter(|&s| state[s].1 == Some(r)).collect();
-            let sent_to: Vec<usize> = if known.is_empty() { (0..state.len()).collect() } else { known.clone() };
+            let sent_to: Vec<usize> =
+                if known.is_empty() { (0..state.len()).collect() } else { known.clone() };
             for &s in &sent_to {
                 let rate = jobs / sent_to.len() as f64;
                 let (level, holder) = state[s];
@@ -147,7 +146,8 @@ fn stationary_measures_are_those_of_the_chain_with_every_message_kept_apart() {
                 let runs = simulate(&model, &settings(*n, 800.0, 50.0, seed), &()).unwrap().runs;
                 let title = format!("{message:?}, {streams:?}, {messages:?}, {pools:?}");
                 let arrivals = lambda * *n as f64;
-                let rate = |of: fn(&Rates) -> f64| chain.mean(&law, |s| of(&chain.transitions(s).1)) / arrivals;
+                let rate =
+                    |of: fn(&Rates) -> f64| chain.mean(&law, |s| of(&chain.transitions(s).1)) / arrivals;
                 for (name, exact) in [
                     ("p_idle", rate(|r| r.idle)),
                     ("p_wait", rate(|r| r.wait)),
@@ -158,7 +158,8 @@ fn stationary_measures_are_those_of_the_chain_with_every_message_kept_apart() {
                 }
                 for j in 0..pools.len() {
                     for k in 1..=pools[j].1.unwrap() {
-                        let here = |s: &State| (0..s.len()).filter(|&i| chain.pools[i] == j && s[i].0 >= k).count();
+                        let here =
+                            |s: &State| (0..s.len()).filter(|&i| chain.pools[i] == j && s[i].0 >= k).count();
                         let exact = chain.mean(&law, |s| here(s) as f64 / *n as f64);
                         let what = format!("x_{k} of pool {j}, {title}");
                         assert_near(&what, &tail(&runs, j, k as usize), exact, 0.01);
@@ -176,7 +177,8 @@ fn agree(model: &Model, initial: &Initial, times: &[f64]) {
     const REPLICATIONS: u32 = 40;
     /// Student's t quantile for 95 % and 39 degrees of freedom.
     const T: f64 = 2.0227;
-    let plan = Plan { initial: initial.clone(), times: times.to_vec(), tolerance: 1e-9, cut: Top::Reflecting };
+    let plan =
+        Plan { initial: initial.clone(), times: times.to_vec(), tolerance: 1e-9, cut: Top::Reflecting };
     let fluid = integrate(model, &plan).unwrap();
     let settings = Settings {
         n: N,
@@ -192,14 +194,21 @@ fn agree(model: &Model, initial: &Initial, times: &[f64]) {
     let finite = simulate(model, &settings, &()).unwrap();
     let near = |fluid: f64, seen: Value, what: String| {
         let bound = 4.0 * seen.half_width.unwrap() / T + 10.0 / 1e4;
-        assert!(bound < 0.02 && (fluid - seen.value).abs() <= bound, "{what}: fluid {fluid}, finite {seen:?}");
+        assert!(
+            bound < 0.02 && (fluid - seen.value).abs() <= bound,
+            "{what}: fluid {fluid}, finite {seen:?}"
+        );
     };
     for (a, b) in fluid.snapshots.iter().zip(&finite.transient) {
         for (j, (x, seen)) in a.tails.iter().zip(&b.tails).enumerate() {
             for k in 0..x.len().max(seen.len()).min(30) {
                 let none = Value { value: 0.0, half_width: Some(0.0) };
                 let seen = seen.get(k).copied().unwrap_or(none);
-                near(x.get(k).copied().unwrap_or(0.0), seen, format!("x_{} of pool {j} at {}", k + 1, a.time));
+                near(
+                    x.get(k).copied().unwrap_or(0.0),
+                    seen,
+                    format!("x_{} of pool {j} at {}", k + 1, a.time),
+                );
             }
         }
         assert_eq!(a.messages.len(), b.messages.len());

@@ -62,7 +62,8 @@ fn routers_are_a_number_or_a_list_of_shares() {
     let line = "policy.pull = { routers = [0.75, 0.25], messages = [1, 0], message = \"keep\" }";
     let routers = policy(line).routers.unwrap();
     assert_eq!((routers.messages, routers.message), (vec![1.0, 0.0], Message::Keep));
-    let system = read(SMALL, &["policy.pull.routers=2", "fluid.messages=[1.0, 0.0]", "fluid.initial.level=0"]);
+    let system =
+        read(SMALL, &["policy.pull.routers=2", "fluid.messages=[1.0, 0.0]", "fluid.initial.level=0"]);
     let start = Initial::Messages { tails: vec![vec![]], idle: vec![vec![1.0, 0.0]] };
     assert_eq!(system.fluid.initial, start);
 }

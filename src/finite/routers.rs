@@ -48,12 +48,7 @@ fn draw<R: Rng>(sums: &[f64], rng: &mut R) -> usize {
 impl Hall {
     /// The tables for n servers, those of each pool by level being `tails` at time 0.
     #[allow(clippy::cast_precision_loss)]
-    pub(super) fn new(
-        model: &Model,
-        routers: &Routers,
-        settings: &Settings,
-        tails: &[Tails],
-    ) -> Self {
+    pub(super) fn new(model: &Model, routers: &Routers, settings: &Settings, tails: &[Tails]) -> Self {
         let idle = tails.iter().map(|t| t.exactly(0));
         let start = idle.enumerate().map(|(j, idle)| split(model, routers, &settings.initial, j, idle));
         Self {
@@ -117,8 +112,17 @@ impl<'a, R: Rng> RouterProcess<'a, R> {
         let held: Vec<Vec<Vec<u64>>> = hall.start.iter().map(|idle| vec![idle.clone()]).collect();
         let routers = 0..hall.streams.len();
         let messages = routers.map(|r| hall.start.iter().map(|idle| idle[r]).sum()).collect();
-        let mut process =
-            Self { hall, system, counts, held, messages, rng, next: 0.0, patience: PATIENCE, traffic: Traffic::default() };
+        let mut process = Self {
+            hall,
+            system,
+            counts,
+            held,
+            messages,
+            rng,
+            next: 0.0,
+            patience: PATIENCE,
+            traffic: Traffic::default(),
+        };
         process.next = holding_time(process.rate(), &mut process.rng);
         process
     }

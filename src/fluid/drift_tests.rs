@@ -314,8 +314,7 @@ fn rodas_has_order_four_and_the_explicit_method_agrees() {
             assert!((3.7..4.6).contains(&order), "{}: errors {errors:?}", policy.label());
         }
         let tolerance = Tolerance::new(1e-10, start.len());
-        let other =
-            rosenbrock::integrate(&stiff, stretch(tolerance), &mut counts, &mut |_, _| false);
+        let other = rosenbrock::integrate(&stiff, stretch(tolerance), &mut counts, &mut |_, _| false);
         for (a, b) in other.q.iter().zip(&leg.q) {
             assert!((a - b).abs() < 1e-10, "{}: {a} against {b}", policy.label());
         }

@@ -22,8 +22,8 @@ mod truncation;
 pub use drift::{Drift, Scratch};
 pub use fixed_point::{FixedPoint, Method, fixed_point};
 pub use integrate::integrate;
-pub use routers::Split;
 pub use path::{Event, EventKind, Path, Plan, Snapshot, State};
+pub use routers::Split;
 pub use step::StepCounts;
 pub use truncation::bracketed;
 

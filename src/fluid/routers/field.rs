@@ -1,4 +1,4 @@
-//! The drift with several routers, and its Jacobian.
+//! The drift with several routers, and its Jacobian ([`super::linear`] solves with it).
 //!
 //! Router r gets jobs at rate lambda_r and a share w_r of the messages; z_r is the mass of servers whose
 //! message it holds. With D the rate at which messages are sent, E the routers without messages, and rho
@@ -13,11 +13,12 @@
 //! Derived; the sliding condition w_r D < lambda_r is that of a fast birth-death chain of the messages at
 //! router r, positive recurrent below it (the argument for one router, router by router).
 
+use super::linear::Factor;
 use super::space::{Cell, Space};
 use crate::fluid::drift::{Drift, Scratch};
 use crate::fluid::rosenbrock::Implicit;
 use crate::model::{Move, Routers, Top};
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 
 /// What a router is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +56,23 @@ pub(super) struct Field {
     random: Vec<Arc>,
     /// Where messages come from: servers with one job and no message out, and their service rate, by pool.
     pub sources: Vec<(usize, f64)>,
-    /// The states of each pool.
-    pools: Vec<(std::ops::Range<usize>, f64)>,
+    pub pools: Vec<PoolCells>,
+    /// Can a busy server have a message out?
+    pub keep: bool,
+}
+
+/// The states of one pool.
+#[derive(Debug, Clone)]
+pub(super) struct PoolCells {
+    pub range: std::ops::Range<usize>,
+    /// Share of all servers.
+    pub share: f64,
+    /// The largest level represented.
+    pub levels: u32,
+    /// Do servers at that level never come back?
+    pub absorbing: bool,
+    /// Service rate.
+    pub rate: f64,
 }
 
 impl Field {
@@ -92,9 +108,16 @@ impl Field {
                 _ => services.push(Move { from, to: space.busy(j, level - 1, holder), rate }),
             }
         }
-        let pools = (0..space.states.pools.len()).map(|j| (space.pool(j), space.states.pools[j].share));
-        let messages = routers.messages.clone();
-        Self { modes, streams, messages, cells, services, uses, random, sources, pools: pools.collect() }
+        let pools = space.states.pools.iter().enumerate().map(|(j, pool)| PoolCells {
+            range: space.pool(j),
+            share: pool.share,
+            levels: pool.levels,
+            absorbing: pool.top == Top::Absorbing,
+            rate: pool.law.exit()[0],
+        });
+        let (messages, pools) = (routers.messages.clone(), pools.collect());
+        let keep = space.keep;
+        Self { modes, streams, messages, cells, services, uses, random, sources, pools, keep }
     }
 
     /// The rate at which messages are sent.
@@ -117,6 +140,19 @@ impl Field {
     /// Messages at router r.
     pub fn held(&self, r: usize, q: &[f64]) -> f64 {
         self.uses[r].iter().map(|arc| q[arc.from]).sum()
+    }
+
+    /// Every use of a message of router r: where its server is, and where it goes.
+    pub fn each_message(&self, r: usize, mut tell: impl FnMut(usize, usize)) {
+        self.uses[r].iter().for_each(|arc| tell(arc.from, arc.to));
+    }
+
+    /// Adds what randomly routed jobs do at rate `rate` to `out`.
+    pub fn add_random(&self, q: &[f64], rate: f64, out: &mut [f64]) {
+        for arc in &self.random {
+            out[arc.from] -= rate * q[arc.from];
+            out[arc.to] += rate * q[arc.from];
+        }
     }
 
     /// Can only one kind of server have a message at router r? Then nothing is ever divided by its mass.
@@ -211,8 +247,8 @@ impl Field {
     /// Sets negative entries to zero at the cost of the pool's fullest state; the most negative one.
     pub fn clip(&self, q: &mut [f64]) -> f64 {
         let mut worst: f64 = 0.0;
-        for (range, _) in &self.pools {
-            let part = &mut q[range.clone()];
+        for pool in &self.pools {
+            let part = &mut q[pool.range.clone()];
             let mut debt = 0.0;
             for x in part.iter_mut().filter(|x| **x < 0.0) {
                 worst = worst.min(*x);
@@ -229,9 +265,7 @@ impl Field {
 
     /// The largest deviation of a pool's mass from its share.
     pub fn mass_defect(&self, q: &[f64]) -> f64 {
-        let of = |(range, share): &(std::ops::Range<usize>, f64)| {
-            (q[range.clone()].iter().sum::<f64>() - share).abs()
-        };
+        let of = |pool: &PoolCells| (q[pool.range.clone()].iter().sum::<f64>() - pool.share).abs();
         self.pools.iter().map(of).fold(0.0, f64::max)
     }
 
@@ -276,21 +310,17 @@ impl Implicit for Field {
         gamma: f64,
         stages: impl FnOnce(&dyn Fn(&mut [f64]) -> bool) -> Option<T>,
     ) -> Option<T> {
-        let mut matrix = -self.jacobian(q)?;
-        (0..q.len()).for_each(|i| matrix[(i, i)] += gamma);
-        let factor = matrix.lu();
+        let factor = Factor::new(self, q, gamma)?;
         stages(&|r: &mut [f64]| {
-            let mut x = DVector::from_column_slice(r);
-            let solved = factor.solve_mut(&mut x);
-            r.copy_from_slice(x.as_slice());
-            solved
+            factor.solve(r);
+            r.iter().all(|x| x.is_finite())
         })
     }
 
     fn restore_mass(&self, q: &mut [f64]) {
-        for (range, share) in &self.pools {
-            let part = &mut q[range.clone()];
-            let excess = part.iter().sum::<f64>() - share;
+        for pool in &self.pools {
+            let part = &mut q[pool.range.clone()];
+            let excess = part.iter().sum::<f64>() - pool.share;
             if let Some(largest) = part.iter_mut().max_by(|a, b| a.total_cmp(b)) {
                 *largest -= excess;
             }

@@ -1,15 +1,18 @@
 //! Fixed points where messages that are out of date are kept: no equation is known, so the path from
-//! idle is followed until it all but rests, and Newton's method finishes in the modes it rests in.
+//! idle is followed until it all but rests, and long implicit steps finish in the modes it rests in.
+//! (Messages at router r change at rate w_r D - lambda_r while it has any: only routers with the least
+//! lambda_r / w_r can have some at rest.)
 
 use super::field::{Field, Mode};
+use super::linear::Factor;
 use super::motion::Motion;
 use super::rest;
+use crate::fluid::FluidError;
 use crate::fluid::drift::{Drift, Scratch};
 use crate::fluid::fixed_point::{FixedPoint, Method};
 use crate::fluid::path::Plan;
-use crate::fluid::FluidError;
+use crate::fluid::rosenbrock::Implicit;
 use crate::model::{Initial, Model, Routers, Top};
-use nalgebra::DVector;
 
 /// The fixed point, and what each router holds there.
 pub(super) fn fixed_point(model: &Model, routers: &Routers) -> Result<(FixedPoint, Vec<f64>), FluidError> {
@@ -34,7 +37,7 @@ pub(super) fn fixed_point(model: &Model, routers: &Routers) -> Result<(FixedPoin
         if drift > NEAR * model.arrival_rate {
             continue;
         }
-        if let Some((q, steps)) = newton(&motion.field, &motion.q) {
+        if let Some((q, steps)) = settle(&motion.field, &motion.q) {
             let held = (0..routers.len()).map(|r| motion.field.held(r, &q)).collect();
             let growth = vec![None; model.pools.len()];
             let modes: Vec<Mode> = motion.field.modes.clone();
@@ -54,10 +57,12 @@ fn residual(field: &Field, q: &[f64]) -> f64 {
     if inside { dq.iter().fold(0.0, |a: f64, x| a.max(x.abs())) } else { f64::INFINITY }
 }
 
-/// Newton's method; one equation of each pool gives way to its mass, and what empty routers would hold
-/// stays zero. `None` if it does not settle inside the domain.
-fn newton(field: &Field, start: &[f64]) -> Option<(Vec<f64>, u32)> {
-    const MOST_STEPS: u32 = 20;
+/// Implicit steps so long that they are all but Newton's; the mass of pools is kept. `None` if they do
+/// not settle inside the domain.
+fn settle(field: &Field, start: &[f64]) -> Option<(Vec<f64>, u32)> {
+    const MOST_STEPS: u32 = 100;
+    const NEGATIVE: f64 = -1e-14;
+    let gamma = 1e-3 * field.rate_scale();
     let mut q = start.to_vec();
     let mut last = f64::INFINITY;
     for step in 0..MOST_STEPS {
@@ -67,26 +72,12 @@ fn newton(field: &Field, start: &[f64]) -> Option<(Vec<f64>, u32)> {
         }
         let size = dq.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
         if size < 1e-13 * field.rate_scale() && size > 0.5 * last || size == 0.0 {
-            return (q.iter().all(|x| *x > -1e-14)).then_some((q, step));
+            return (q.iter().all(|x| *x > NEGATIVE)).then_some((q, step));
         }
         last = size;
-        let mut jacobian = field.jacobian(&q)?;
-        for (s, cell) in field.cells.iter().enumerate() {
-            if cell.holder.is_some_and(|r| field.modes[r] == Mode::Empty) {
-                jacobian.row_mut(s).fill(0.0);
-                jacobian[(s, s)] = 1.0;
-                dq[s] = 0.0;
-            }
-        }
-        for j in 0..=field.cells.last()?.pool {
-            let of_pool = || (0..q.len()).filter(|&s| field.cells[s].pool == j);
-            let ground = of_pool().max_by(|&a, &b| q[a].total_cmp(&q[b]))?;
-            jacobian.row_mut(ground).fill(0.0);
-            of_pool().for_each(|s| jacobian[(ground, s)] = 1.0);
-            dq[ground] = 0.0;
-        }
-        let change = jacobian.lu().solve(&DVector::from_vec(dq))?;
-        q.iter_mut().zip(change.iter()).for_each(|(q, c)| *q -= c);
+        Factor::new(field, &q, gamma)?.solve(&mut dq);
+        q.iter_mut().zip(&dq).for_each(|(q, change)| *q += change);
+        field.restore_mass(&mut q);
     }
     None
 }

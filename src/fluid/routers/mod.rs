@@ -8,6 +8,7 @@ mod alike;
 mod field;
 mod flows;
 mod kept;
+mod linear;
 mod modes;
 mod motion;
 mod rest;

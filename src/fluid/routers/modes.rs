@@ -7,8 +7,6 @@ use crate::fluid::drift::{Drift, Scratch};
 use crate::fluid::path::{Event, EventKind};
 use crate::fluid::step::Leg;
 
-/// Mass below which a router whose messages are of several kinds counts as out of them.
-const EMPTY: f64 = 1e-13;
 /// Differences of rates this small, relatively, are rounding.
 const TIE: f64 = 1e-13;
 /// So many explicit steps that fall below zero in one mode mean that it is at its limit of stability.
@@ -31,6 +29,12 @@ impl Motion<'_> {
         }
         self.enter(modes);
         self.open_where_due();
+    }
+
+    /// Mass below which a router whose messages are of several kinds counts as out of them. Far enough above
+    /// what the integrators look at: what is smaller they do not damp, and it never gets to zero.
+    pub(super) fn empty(&self) -> f64 {
+        (0.01 * self.tolerance).max(1e-13)
     }
 
     /// Lets those empty routers begin to have messages that get more than they can use, or are about to.
@@ -113,7 +117,7 @@ impl Motion<'_> {
             self.setbacks += 1;
             self.stiff |= self.setbacks > MOST_SETBACKS;
         }
-        let out = running_out(&self.field, &leg.q).map(|r| {
+        let out = running_out(&self.field, &leg.q, self.empty()).map(|r| {
             if self.field.single(r) {
                 self.locate(leg, implicit, &|field, q| -field.held(r, q))
             } else {
@@ -149,14 +153,14 @@ impl Motion<'_> {
 
     /// Routers have run out of messages: what little they hold is used, and the mode changes.
     fn run_out(&mut self) {
-        let mut modes = self.field.modes.clone();
-        for r in 0..modes.len() {
-            if is_running_out(&self.field, r, &self.q, EMPTY) {
+        let (mut modes, empty) = (self.field.modes.clone(), self.empty());
+        for (r, mode) in modes.iter_mut().enumerate() {
+            if is_running_out(&self.field, r, &self.q, empty) {
                 let held = self.field.held(r, &self.q).max(0.0);
                 let time = self.time + held / -self.field.surplus(r, &self.q);
                 self.events.push(Event { time, kind: EventKind::Hit, tier: 0, router: Some(r) });
                 self.field.use_up(r, &mut self.q);
-                modes[r] = Mode::Empty;
+                *mode = Mode::Empty;
             }
         }
         let opening_until = self.opening_until;
@@ -201,9 +205,10 @@ fn is_running_out(field: &Field, r: usize, q: &[f64], least: f64) -> bool {
     field.modes[r] == Mode::Open && field.held(r, q) <= least && field.surplus(r, q) < 0.0
 }
 
-/// A router that runs out of messages at q.
-pub(super) fn running_out(field: &Field, q: &[f64]) -> Option<usize> {
-    let least = |r: usize| if field.single(r) { 0.0 } else { EMPTY };
+/// A router that runs out of messages at q; `empty` is what counts as none where messages are of several
+/// kinds.
+pub(super) fn running_out(field: &Field, q: &[f64], empty: f64) -> Option<usize> {
+    let least = |r: usize| if field.single(r) { 0.0 } else { empty };
     (0..field.modes.len()).find(|&r| is_running_out(field, r, q, least(r)))
 }
 

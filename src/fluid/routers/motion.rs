@@ -16,8 +16,8 @@ const GROW_AT: f64 = 1e-18;
 pub(super) const NEGATIVE: f64 = -1e-14;
 /// More states than this are refused.
 const MOST_STATES: usize = 5_000_000;
-/// The Jacobian is dense: with more states than this the explicit method has to do.
-const MOST_DENSE: usize = 1_200;
+/// Routers times states above which the implicit method costs more than it saves.
+const MOST_WORK: usize = 10_000_000;
 
 /// Messages that are used so many times as fast as anything else happens are left to the implicit method.
 const FAST: f64 = 50.0;
@@ -127,7 +127,7 @@ impl<'m> Motion<'m> {
 
     /// Are some router's few messages used faster than everything else, and not about to run out?
     fn wants_implicit(&self) -> bool {
-        if self.sinking || self.space.len() > MOST_DENSE {
+        if self.sinking || self.space.len() * self.routers.len() > MOST_WORK {
             return false;
         }
         // Going down fast, the explicit method needs a few steps per halving of the mass only.
@@ -139,7 +139,7 @@ impl<'m> Motion<'m> {
     pub fn run(&mut self, t: f64, q: &[f64], end: f64, step: f64, implicit: bool, watched: bool) -> Leg {
         let tolerance = Tolerance::new(self.tolerance, q.len());
         let stretch = Stretch { t, q, end, first_step: step, tolerance };
-        let opening = self.opening_until.is_some();
+        let (opening, empty) = (self.opening_until.is_some(), self.empty());
         // A step of the implicit method costs much more than one of the explicit: back as soon as may be.
         let passing = implicit && !self.stiff;
         let Self { field, space, counts, lowest, mass_defect, .. } = self;
@@ -150,7 +150,7 @@ impl<'m> Motion<'m> {
             let least = lowest_entry(q);
             let stops = least < NEGATIVE
                 || needs_levels(space, q)
-                || modes::running_out(field, q).is_some()
+                || modes::running_out(field, q, empty).is_some()
                 || passing && fast(field, q, 0.5 * FAST).next().is_none()
                 || !opening && modes::coming_back(field, q).is_some();
             if !stops {

@@ -52,7 +52,7 @@ pub(in crate::fluid) fn fixed_point(model: &Model, routers: &Routers) -> Result<
         return Err(FluidError::PhasesWithRouters);
     }
     let merged = alike::merge(model, routers, &Initial::Idle);
-    if merged.is_one() || routers.is_balanced() {
+    if merged.is_one() || routers.is_balanced() || model.arrival_rate == 0.0 {
         let mut x = crate::fluid::fixed_point(&one_router(model))?;
         let total: f64 = x.idle.iter().sum();
         let none = Split::Unique { messages: vec![0.0; routers.len()] };
@@ -68,7 +68,8 @@ pub(in crate::fluid) fn fixed_point(model: &Model, routers: &Routers) -> Result<
     let point = balance.at(balance.root());
     let (settled, space, q) = balance.occupancy(&point)?;
     let modes = point.held.iter().map(|z| if *z > 0.0 { Mode::Open } else { Mode::Empty }).collect();
-    let mut x = describe(model, &settled, &merged.routers, point.growth(model), modes, &space, q, Method::Balance);
+    let mut x =
+        describe(model, &settled, &merged.routers, point.growth(model), modes, &space, q, Method::Balance);
     x.split = Some(Split::Unique { messages: merged.spread(&point.held) });
     Ok(x)
 }
@@ -93,7 +94,11 @@ struct Point {
 impl Point {
     /// Jobs per server that pools gain which cannot serve what is routed to them at random.
     fn growth(&self, model: &Model) -> Vec<Option<f64>> {
-        model.pools.iter().map(|p| overflows(p, self.random).then(|| self.random - p.service_rate())).collect()
+        model
+            .pools
+            .iter()
+            .map(|p| overflows(p, self.random).then(|| self.random - p.service_rate()))
+            .collect()
     }
 }
 
@@ -212,7 +217,11 @@ impl Balance<'_> {
                 }
             };
             let end = space.states.pools[j].levels;
-            if ratio <= 1.0 { fill(&mut (1..=end), one, ratio) } else { fill(&mut (1..=end).rev(), top, 1.0 / ratio) }
+            if ratio <= 1.0 {
+                fill(&mut (1..=end), one, ratio)
+            } else {
+                fill(&mut (1..=end).rev(), top, 1.0 / ratio)
+            }
         }
         Ok((settled, space, q))
     }
@@ -242,7 +251,8 @@ pub(super) fn describe(
     let open = usize::from(field.modes.iter().all(|m| *m == Mode::Empty));
     let flows::RouterFlows { flows, messages } = flows::flows(&field, space, &q);
     let rest = Rest { states: space.states.clone(), q: by_level, open, iterations: 0, truncation };
-    let mut x = assemble(model, growth, rest, flows, Found { method, residual, infeasibility, spectral_abscissa });
+    let mut x =
+        assemble(model, growth, rest, flows, Found { method, residual, infeasibility, spectral_abscissa });
     x.measures.messages_per_job =
         (model.arrival_rate > 0.0).then(|| Value::from(messages / model.arrival_rate));
     x

@@ -2,10 +2,11 @@
 
 use super::field::{Field, Mode};
 use super::follow;
+use super::linear::Factor;
 use super::space::Space;
 use crate::fluid::drift::{Drift, Scratch};
-use crate::fluid::path::{Path, Plan};
 use crate::fluid::integrate;
+use crate::fluid::path::{Path, Plan};
 use crate::model::{Initial, Message, Model, PhaseType, Policy, Pool, Routers, Top};
 
 fn model(arrival_rate: f64, pools: &[(f64, f64, Option<u32>)], policy: Policy) -> Model {
@@ -94,6 +95,38 @@ fn the_jacobian_is_the_derivative_of_the_drift() {
     }
 }
 
+#[test]
+fn the_linear_solver_inverts_the_jacobian() {
+    let pools = [(0.4, 1.4, Some(3)), (0.6, 0.7, None)];
+    for message in [Message::Withdraw, Message::Keep] {
+        for top in [Top::Reflecting, Top::Absorbing] {
+            for held in [0.05, 1e-9] {
+                let routers = Routers { message, ..Routers::with_streams(vec![0.4, 0.3, 0.2, 0.1]) };
+                let model = model(0.9, &pools, Policy::pull_by(routers.clone()));
+                let space = Space::new(&model, &routers, &[3, 4], top);
+                let modes = vec![Mode::Empty, Mode::Open, Mode::Open, Mode::Empty];
+                let field = Field::new(&space, &routers, 0.9, modes);
+                let small = |s: usize| field.cells[s].holder == Some(1);
+                let q = (0..space.len())
+                    .map(|s| (0.1 + 0.03 * (s % 7) as f64) * if small(s) { held } else { 1.0 });
+                let q: Vec<f64> = q.collect();
+                let (gamma, jacobian) = (3.0, field.jacobian(&q).unwrap());
+                let right: Vec<f64> = (0..q.len()).map(|s| (s * s % 11) as f64 - 4.0).collect();
+                let mut x = right.clone();
+                Factor::new(&field, &q, gamma).unwrap().solve(&mut x);
+                let x = nalgebra::DVector::from_vec(x);
+                let rest = gamma * &x - &jacobian * &x - nalgebra::DVector::from_vec(right);
+                let size = jacobian.amax() * x.amax();
+                assert!(
+                    rest.amax() < 1e-14 * size,
+                    "{message:?}, {top:?}, {held}: {:e} of {size:e}",
+                    rest.amax()
+                );
+            }
+        }
+    }
+}
+
 /// With the jobs beyond the cut ignored, and with servers beyond it lost for ever, tails agree: the cut
 /// of an infinite buffer does not show.
 #[test]
@@ -102,8 +135,10 @@ fn the_cut_of_infinite_buffers_does_not_show() {
         let routers = Routers { message, ..Routers::with_streams(vec![0.7, 0.2, 0.1]) };
         let model = model(0.8, &[(0.5, 1.5, None), (0.5, 0.6, None)], Policy::pull_by(routers));
         let plan = |cut| Plan { initial: Initial::Idle, times: vec![2.0, 8.0, 30.0], tolerance: 1e-10, cut };
-        let (lower, upper) =
-            (integrate(&model, &plan(Top::Reflecting)).unwrap(), integrate(&model, &plan(Top::Absorbing)).unwrap());
+        let (lower, upper) = (
+            integrate(&model, &plan(Top::Reflecting)).unwrap(),
+            integrate(&model, &plan(Top::Absorbing)).unwrap(),
+        );
         assert!(difference(&lower, &upper) < 1e-12, "{message:?}: {:e}", difference(&lower, &upper));
     }
 }

@@ -91,8 +91,7 @@ impl Check<'_> {
     ) -> Result<Vec<f64>, SpecError> {
         let shares = given.get_ref();
         if shares.len() != routers {
-            let (entries, routers) =
-                (of(shares.len(), "entry", "entries"), of(routers, "router", "routers"));
+            let (entries, routers) = (of(shares.len(), "entry", "entries"), of(routers, "router", "routers"));
             let error = self.value(&given.span(), format!("{what} has {entries} for {routers}"));
             return Err(explain(error.allowed("must list one probability for each router")));
         }
