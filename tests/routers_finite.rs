@@ -6,9 +6,9 @@ mod finite_support;
 use std::collections::HashMap;
 
 use finite_support::{assert_near, exponential, measured, model, one_pool, settings, tail, value};
-use fluidlimit::finite::{Settings, simulate};
-use fluidlimit::fluid::{Plan, integrate};
-use fluidlimit::model::{Initial, Message, Model, Policy, Routers, Top, Value};
+use fluidlimit::finite::{FiniteError, Settings, simulate};
+use fluidlimit::fluid::{FluidError, Plan, fixed_point, integrate};
+use fluidlimit::model::{Initial, Message, Model, PhaseType, Policy, Routers, Top, Value};
 use nalgebra::{DMatrix, DVector};
 
 fn pull(streams: &[f64], messages: &[f64], message: Message) -> Policy {
@@ -156,8 +156,8 @@ fn stationary_measures_are_those_of_the_chain_with_every_message_kept_apart() {
                 ] {
                     assert_near(&format!("{name} of {title}"), &measured(&runs, name), exact, 0.02);
                 }
-                for j in 0..pools.len() {
-                    for k in 1..=pools[j].1.unwrap() {
+                for (j, pool) in pools.iter().enumerate() {
+                    for k in 1..=pool.1.unwrap() {
                         let here =
                             |s: &State| (0..s.len()).filter(|&i| chain.pools[i] == j && s[i].0 >= k).count();
                         let exact = chain.mean(&law, |s| here(s) as f64 / *n as f64);
@@ -262,4 +262,16 @@ fn any_number_of_threads_gives_the_same_bits() {
         pool.install(|| simulate(&model, &settings(50, 30.0, 5.0, 3), &()).unwrap())
     };
     assert_eq!(run(1), run(3));
+}
+
+/// Not yet: both sides say so, where only one phase is asked for they go on.
+#[test]
+fn service_with_phases_is_refused() {
+    let erlang = PhaseType::erlang(2, 2.0).unwrap();
+    let model = model(0.8, Policy::pull_by(Routers::equal(2)), &[(1.0, None, erlang)]);
+    let plan = Plan { initial: Initial::Idle, times: vec![1.0], tolerance: 1e-9, cut: Top::Reflecting };
+    assert_eq!(integrate(&model, &plan).err(), Some(FluidError::PhasesWithRouters));
+    assert_eq!(fixed_point(&model).err(), Some(FluidError::PhasesWithRouters));
+    let refused = simulate(&model, &settings(10, 1.0, 0.0, 1), &()).err();
+    assert_eq!(refused, Some(FiniteError::PhasesWithRouters));
 }

@@ -7,16 +7,17 @@
 
 use rand::Rng;
 
+use super::Settings;
 use super::counts::{Counts, Tails};
 use super::estimate::Meter;
 use super::process::{Observer, PATIENCE, System, holding_time};
+use super::replication::{Jumps, Traffic};
 use super::streams::{below, unit};
-use super::{Jumps, Settings, Traffic};
 use crate::model::{Initial, Message, Model, Routers};
 
 /// The parts of a model that do not change.
 #[derive(Debug)]
-pub(super) struct Hall {
+pub(super) struct RouterTables {
     /// Share of the arrivals of this router and those before it.
     streams: Vec<f64>,
     /// The same of the messages.
@@ -45,7 +46,7 @@ fn draw<R: Rng>(sums: &[f64], rng: &mut R) -> usize {
     sums.partition_point(|&sum| sum <= u).min(sums.len() - 1)
 }
 
-impl Hall {
+impl RouterTables {
     /// The tables for n servers, those of each pool by level being `tails` at time 0.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn new(model: &Model, routers: &Routers, settings: &Settings, tails: &[Tails]) -> Self {
@@ -84,7 +85,7 @@ fn split(model: &Model, routers: &Routers, initial: &Initial, pool: usize, idle:
 /// One replication under way.
 #[derive(Debug)]
 pub(super) struct RouterProcess<'a, R> {
-    hall: &'a Hall,
+    tables: &'a RouterTables,
     system: &'a System,
     counts: Counts,
     /// Servers with a message out, by pool, level and router.
@@ -107,13 +108,13 @@ struct Server {
 }
 
 impl<'a, R: Rng> RouterProcess<'a, R> {
-    pub(super) fn new(hall: &'a Hall, system: &'a System, tails: Vec<Tails>, mut rng: R) -> Self {
+    pub(super) fn new(tables: &'a RouterTables, system: &'a System, tails: Vec<Tails>, mut rng: R) -> Self {
         let counts = Counts::new(tails, &system.buffers, &system.services, &mut rng);
-        let held: Vec<Vec<Vec<u64>>> = hall.start.iter().map(|idle| vec![idle.clone()]).collect();
-        let routers = 0..hall.streams.len();
-        let messages = routers.map(|r| hall.start.iter().map(|idle| idle[r]).sum()).collect();
+        let held: Vec<Vec<Vec<u64>>> = tables.start.iter().map(|idle| vec![idle.clone()]).collect();
+        let routers = 0..tables.streams.len();
+        let messages = routers.map(|r| tables.start.iter().map(|idle| idle[r]).sum()).collect();
         let mut process = Self {
-            hall,
+            tables,
             system,
             counts,
             held,
@@ -130,13 +131,13 @@ impl<'a, R: Rng> RouterProcess<'a, R> {
     /// The rate of all events.
     #[allow(clippy::cast_precision_loss)]
     fn rate(&self) -> f64 {
-        let services = self.hall.rates.iter().zip(self.counts.busy());
-        self.hall.arrivals + services.map(|(rate, &busy)| rate * busy as f64).sum::<f64>()
+        let services = self.tables.rates.iter().zip(self.counts.busy());
+        self.tables.arrivals + services.map(|(rate, &busy)| rate * busy as f64).sum::<f64>()
     }
 
     fn arrival<O: Observer>(&mut self, now: f64, observer: &mut O) {
         self.traffic.arrived += 1;
-        let router = draw(&self.hall.streams, &mut self.rng);
+        let router = draw(&self.tables.streams, &mut self.rng);
         let server = if self.messages[router] > 0 {
             let server = self.sender(router);
             self.take_message(server);
@@ -144,7 +145,7 @@ impl<'a, R: Rng> RouterProcess<'a, R> {
         } else {
             observer.fell_back();
             let server = self.any_server();
-            if server.level == 0 && !self.hall.keep {
+            if server.level == 0 && !self.tables.keep {
                 self.take_message(server);
                 self.traffic.sent += 1;
                 Server { holder: None, ..server }
@@ -170,7 +171,7 @@ impl<'a, R: Rng> RouterProcess<'a, R> {
         let busy = self.counts.busy();
         // Rounding can put u at the very end: that is the last pool with anybody at work.
         let Some(mut pool) = busy.iter().rposition(|&servers| servers > 0) else { return };
-        for (j, (rate, &servers)) in self.hall.rates.iter().zip(busy).enumerate() {
+        for (j, (rate, &servers)) in self.tables.rates.iter().zip(busy).enumerate() {
             let here = rate * servers as f64;
             if u < here {
                 pool = j;
@@ -183,7 +184,7 @@ impl<'a, R: Rng> RouterProcess<'a, R> {
         match holder {
             Some(r) => self.move_message(pool, level, level - 1, r),
             None if level == 1 => {
-                let router = draw(&self.hall.messages, &mut self.rng);
+                let router = draw(&self.tables.messages, &mut self.rng);
                 self.held[pool][0][router] += 1;
                 self.messages[router] += 1;
                 self.traffic.sent += 1;
@@ -265,10 +266,10 @@ impl<R: Rng> Jumps for RouterProcess<'_, R> {
         while self.next <= until {
             let now = self.next;
             let u = unit(&mut self.rng) * self.rate();
-            if u < self.hall.arrivals {
+            if u < self.tables.arrivals {
                 self.arrival(now, meter);
             } else {
-                self.departure(now, u - self.hall.arrivals, meter);
+                self.departure(now, u - self.tables.arrivals, meter);
             }
             self.next = now + holding_time(self.rate(), &mut self.rng);
             self.patience -= 1;

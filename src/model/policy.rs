@@ -4,7 +4,7 @@
 //! are empty, the fallback samples d servers of the whole system and takes the one with the fewest
 //! jobs; if that one is full the job is lost. Every named policy is a constructor here.
 
-use super::Routers;
+use super::{Message, Routers};
 
 /// How a job picks its server.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,7 +192,8 @@ impl Policy {
     pub fn label(&self) -> String {
         let d = self.fallback.d;
         if let Some(routers) = &self.routers {
-            return format!("PULL, {} routers", routers.len());
+            let kept = if routers.message == Message::Keep { " that keep old messages" } else { "" };
+            return format!("PULL, {} routers{kept}", routers.len());
         }
         match (&self.tiers, self.name.as_str()) {
             (_, "jsq-d") => format!("JSQ({d})"),

@@ -22,15 +22,15 @@ pub(super) struct Merged {
 pub(super) fn merge(model: &Model, routers: &Routers, initial: &Initial) -> Merged {
     let held: Vec<Vec<f64>> =
         (0..model.pools.len()).map(|j| initial.held_messages(model, routers, j)).collect();
+    // Size, and what a router of size 1 would be.
     let of = |r: usize| {
-        let held = held.iter().map(move |by_router| by_router[r]);
-        [routers.streams[r], routers.messages[r]].into_iter().chain(held)
+        let held = held.iter().map(|by_router| by_router[r]);
+        let parts: Vec<f64> = [routers.streams[r], routers.messages[r]].into_iter().chain(held).collect();
+        let size: f64 = parts.iter().sum();
+        (size, parts.iter().map(|x| if size > 0.0 { x / size } else { 0.0 }).collect::<Vec<f64>>())
     };
-    let size = |r: usize| of(r).sum::<f64>();
-    let alike = |a: usize, b: usize| {
-        let (size_a, size_b) = (size(a), size(b));
-        of(a).zip(of(b)).all(|(x, y)| (x * size_b - y * size_a).abs() <= SAME * size_a * size_b)
-    };
+    let (size, kind): (Vec<f64>, Vec<Vec<f64>>) = (0..routers.len()).map(of).unzip();
+    let alike = |a: usize, b: usize| kind[a].iter().zip(&kind[b]).all(|(x, y)| (x - y).abs() <= SAME);
     let mut first: Vec<usize> = Vec::new();
     let mut belongs = Vec::with_capacity(routers.len());
     for r in 0..routers.len() {
@@ -46,8 +46,8 @@ pub(super) fn merge(model: &Model, routers: &Routers, initial: &Initial) -> Merg
         sums
     };
     let mut sizes = vec![0.0; first.len()];
-    (0..routers.len()).for_each(|r| sizes[belongs[r]] += size(r));
-    let share = |r: usize| if sizes[belongs[r]] > 0.0 { size(r) / sizes[belongs[r]] } else { 0.0 };
+    (0..routers.len()).for_each(|r| sizes[belongs[r]] += size[r]);
+    let share = |r: usize| if sizes[belongs[r]] > 0.0 { size[r] / sizes[belongs[r]] } else { 0.0 };
     Merged {
         routers: Routers {
             streams: sum(&routers.streams),

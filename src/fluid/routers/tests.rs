@@ -9,7 +9,10 @@ use crate::fluid::integrate;
 use crate::fluid::path::{Path, Plan};
 use crate::model::{Initial, Message, Model, PhaseType, Policy, Pool, Routers, Top};
 
-fn model(arrival_rate: f64, pools: &[(f64, f64, Option<u32>)], policy: Policy) -> Model {
+/// Share, service rate and buffer of a pool.
+type Sketch = (f64, f64, Option<u32>);
+
+fn model(arrival_rate: f64, pools: &[Sketch], policy: Policy) -> Model {
     let pools = pools.iter().map(|&(share, rate, buffer)| Pool {
         name: String::new(),
         share,
@@ -37,7 +40,7 @@ fn difference(a: &Path, b: &Path) -> f64 {
 /// from long queues, whatever becomes of messages, through the events on the way.
 #[test]
 fn equal_routers_one_by_one_are_one_router() {
-    let systems: [(f64, Initial, &[(f64, f64, Option<u32>)]); 4] = [
+    let systems: [(f64, Initial, &[Sketch]); 4] = [
         (0.9, Initial::Idle, &[(0.5, 2.0, None), (0.3, 1.0, Some(2)), (0.2, 0.5, None)]),
         (1.2, Initial::Idle, &[(0.6, 1.0, Some(3)), (0.4, 0.5, Some(5))]),
         (0.7, Initial::Level(3), &[(0.5, 1.0, None), (0.5, 0.6, None)]),
