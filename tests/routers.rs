@@ -368,22 +368,24 @@ fn kept_messages_gather_at_one_router() {
     assert!(messages[..2].iter().all(|z| *z == 0.0) && messages[2] > 0.1, "{messages:?}");
 }
 
-/// Random routing can be too much for a slow pool although the load is below capacity.
+/// Random routing can be too much for a slow pool although the load is below capacity. Growth rates are
+/// those of the path, below capacity and above.
 #[test]
-fn a_slow_pool_grows_behind_a_router_without_messages() {
-    let policy = pull(&[0.9, 0.1]);
-    let model = model(0.8, &[(0.5, 1.5, None), (0.5, 0.3, None)], policy);
-    assert!(model.load() < 0.9);
-    let x = fixed_point(&model).unwrap();
-    assert_eq!((x.growth[0], x.is_proper()), (None, false));
-    let growth = x.growth[1].unwrap();
-    assert!(growth > 0.1 && x.residual < 1e-14, "{growth}, {:e}", x.residual);
-    let path = path(&model, Initial::Idle, &[200.0, 300.0]);
-    let jobs = path.snapshots[1].jobs[1] - path.snapshots[0].jobs[1];
-    close(jobs / 100.0, 0.5 * growth, 1e-6, "growth of the slow pool");
-    close(x.measures.growth.unwrap().value, 0.5 * growth, 1e-14, "growth");
-    let fast = &path.snapshots[1].tails[0];
-    x.tails[0].iter().zip(fast).for_each(|(a, b)| close(*a, *b, 1e-6, "the fast pool settles"));
-    let Some(Split::Unique { messages }) = &x.split else { panic!("{:?}", x.split) };
-    messages.iter().zip(&path.snapshots[1].messages).for_each(|(a, b)| close(*a, *b, 1e-6, "messages"));
+fn pools_grow_behind_a_router_without_messages() {
+    for (lambda, grows) in [(0.8, [false, true]), (1.2, [false, true]), (2.2, [true, true])] {
+        let model = model(lambda, &[(0.5, 1.5, None), (0.5, 0.3, None)], pull(&[0.9, 0.1]));
+        let x = fixed_point(&model).unwrap();
+        assert!(x.residual < 1e-14, "{:e}", x.residual);
+        let path = path(&model, Initial::Idle, &[200.0, 300.0]);
+        let (before, after) = (&path.snapshots[0], &path.snapshots[1]);
+        for (j, grows) in grows.into_iter().enumerate() {
+            assert_eq!(x.growth[j].is_some(), grows, "{lambda}");
+            let growth = (after.jobs[j] - before.jobs[j]) / 100.0;
+            close(growth, 0.5 * x.growth[j].unwrap_or(0.0), 1e-6, "growth");
+            x.tails[j].iter().zip(&after.tails[j]).for_each(|(a, b)| close(*a, *b, 1e-6, "tail"));
+        }
+        let Some(Split::Unique { messages }) = &x.split else { panic!("{:?}", x.split) };
+        messages.iter().zip(&after.messages).for_each(|(a, b)| close(*a, *b, 1e-6, "messages"));
+        close(x.measures.p_wait.unwrap().value, after.p_wait, 1e-6, "p_wait");
+    }
 }

@@ -3,7 +3,7 @@
 //! (Messages at router r change at rate w_r D - lambda_r while it has any: only routers with the least
 //! lambda_r / w_r can have some at rest.)
 
-use super::field::{Field, Mode};
+use super::field::Field;
 use super::linear::Factor;
 use super::motion::Motion;
 use super::rest;
@@ -40,9 +40,7 @@ pub(super) fn fixed_point(model: &Model, routers: &Routers) -> Result<(FixedPoin
         if let Some((q, steps)) = settle(&motion.field, &motion.q) {
             let held = (0..routers.len()).map(|r| motion.field.held(r, &q)).collect();
             let growth = vec![None; model.pools.len()];
-            let modes: Vec<Mode> = motion.field.modes.clone();
-            let method = Method::Newton;
-            let mut x = rest::describe(model, model, routers, growth, modes, &motion.space, q, method);
+            let mut x = rest::describe(model, growth, &motion.field, &motion.space, q, Method::Newton);
             x.iterations = steps;
             return Ok((x, held));
         }

@@ -66,10 +66,10 @@ pub(in crate::fluid) fn fixed_point(model: &Model, routers: &Routers) -> Result<
     }
     let balance = Balance { model, routers: &merged.routers };
     let point = balance.at(balance.root());
-    let (settled, space, q) = balance.occupancy(&point)?;
+    let (space, q) = balance.occupancy(&point)?;
     let modes = point.held.iter().map(|z| if *z > 0.0 { Mode::Open } else { Mode::Empty }).collect();
-    let mut x =
-        describe(model, &settled, &merged.routers, point.growth(model), modes, &space, q, Method::Balance);
+    let field = Field::new(&space, &merged.routers, model.arrival_rate, modes);
+    let mut x = describe(model, point.growth(model), &field, &space, q, Method::Balance);
     x.split = Some(Split::Unique { messages: merged.spread(&point.held) });
     Ok(x)
 }
@@ -182,8 +182,8 @@ impl Balance<'_> {
         low
     }
 
-    /// The pools that settle, their states, and the occupancy.
-    fn occupancy(&self, point: &Point) -> Result<(Model, Space, Vec<f64>), FluidError> {
+    /// The states of the pools that settle, and the occupancy.
+    fn occupancy(&self, point: &Point) -> Result<(Space, Vec<f64>), FluidError> {
         const TAIL: f64 = 1e-18;
         const CORE: u32 = 3;
         const MOST_LEVELS: u32 = 3_000_000;
@@ -223,33 +223,29 @@ impl Balance<'_> {
                 fill(&mut (1..=end).rev(), top, 1.0 / ratio)
             }
         }
-        Ok((settled, space, q))
+        Ok((space, q))
     }
 }
 
-/// A fixed point from its occupancy.
-#[allow(clippy::too_many_arguments)]
+/// A fixed point from its occupancy over the pools that settle.
 pub(super) fn describe(
     model: &Model,
-    settled: &Model,
-    routers: &Routers,
     growth: Vec<Option<f64>>,
-    modes: Vec<Mode>,
+    field: &Field,
     space: &Space,
     mut q: Vec<f64>,
     method: Method,
 ) -> FixedPoint {
-    let field = Field::new(space, routers, settled.arrival_rate, modes);
     let mut dq = vec![0.0; q.len()];
     let inside = field.eval(&q, &mut dq, &mut Scratch::default());
     let residual = if inside { dq.iter().fold(0.0, |a: f64, x| a.max(x.abs())) } else { f64::NAN };
     let infeasibility = field.clip(&mut q);
     let proper = growth.iter().all(Option::is_none);
-    let spectral_abscissa = if proper { abscissa(&field, space, &q) } else { None };
+    let spectral_abscissa = if proper { abscissa(field, space, &q) } else { None };
     let by_level = space.without_holders(&q);
     let truncation = top_tail(&space.states, &by_level);
     let open = usize::from(field.modes.iter().all(|m| *m == Mode::Empty));
-    let flows::RouterFlows { flows, messages } = flows::flows(&field, space, &q);
+    let flows::RouterFlows { flows, messages } = flows::flows(field, space, &q);
     let rest = Rest { states: space.states.clone(), q: by_level, open, iterations: 0, truncation };
     let mut x =
         assemble(model, growth, rest, flows, Found { method, residual, infeasibility, spectral_abscissa });
@@ -273,6 +269,10 @@ fn abscissa(field: &Field, space: &Space, q: &[f64]) -> Option<f64> {
         kept.extend(space.pool(j).filter(|&s| s != ground && !empty(s)).map(|s| (s, ground)));
     }
     let n = kept.len();
+    if n == 0 {
+        // Nothing is free to move, and the eigenvalue method has no answer for an empty matrix.
+        return None;
+    }
     let of = |row: usize, column: usize| {
         let (s, ground) = kept[column];
         jacobian[(kept[row].0, s)] - jacobian[(kept[row].0, ground)]

@@ -67,6 +67,32 @@ fn equal_routers_one_by_one_are_one_router() {
     }
 }
 
+/// Merging changes nothing: routers in one proportion, routers without jobs or messages or either.
+#[test]
+fn merged_routers_do_what_they_do_apart() {
+    let pools = [(0.4, 1.4, None), (0.6, 0.7, Some(3))];
+    for message in [Message::Withdraw, Message::Keep] {
+        for (streams, messages, groups) in [
+            ([0.0, 0.5, 0.3, 0.2], [0.0, 0.2, 0.48, 0.32], 3),
+            ([0.0, 0.6, 0.2, 0.2], [0.1, 0.0, 0.45, 0.45], 3),
+            ([0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25], 4),
+        ] {
+            let routers = Routers { streams: streams.to_vec(), messages: messages.to_vec(), message };
+            let model = model(0.8, &pools, Policy::pull_by(routers.clone()));
+            let merged = super::alike::merge(&model, &routers, &Initial::Idle);
+            assert_eq!(merged.routers.len(), groups, "{streams:?}");
+            let times = vec![0.4, 1.5, 6.0, 20.0];
+            let plan = Plan { initial: Initial::Idle, times, tolerance: 1e-10, cut: Top::Reflecting };
+            let (apart, together) =
+                (follow(&model, &routers, &plan).unwrap(), integrate(&model, &plan).unwrap());
+            assert!(difference(&apart, &together) < 1e-9, "{message:?}, {streams:?}");
+            for (a, b) in apart.snapshots.iter().zip(&together.snapshots) {
+                a.messages.iter().zip(&b.messages).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
+            }
+        }
+    }
+}
+
 #[test]
 fn the_jacobian_is_the_derivative_of_the_drift() {
     let pools = [(0.4, 1.4, Some(3)), (0.6, 0.7, None)];
