@@ -99,7 +99,8 @@ fn bad_models_are_refused_with_the_place() {
         ("n = 0", "sizes = [20, 50]", "sizes = [0]", &["bad.toml:16"]),
         ("tolerance 0", "horizon = 10.0", "tolerance = 0.0", &["bad.toml:13"]),
         ("d = 0", "policy = \"pull\"", "policy.jsq-d.d = 0", &["bad.toml:3"]),
-        ("not yet", "policy = \"pull\"", "policy.pull.routers = 2", &["bad.toml:3", "not"]),
+        ("not yet", "policy = \"pull\"", "population.x = 1", &["bad.toml:3", "not yet"]),
+        ("no router", "policy = \"pull\"", "policy.pull.routers = 0", &["bad.toml:3", "routers"]),
     ];
     for (name, from, to, says) in cases {
         assert!(GOOD.contains(from), "{name}");

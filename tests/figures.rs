@@ -379,7 +379,7 @@ fn events_say_what_they_mean_for_the_servers() {
     let told = |policy: Policy, tier: usize| {
         let model = model(0.5, &pools, policy);
         let (mut path, _) = fluid(&model);
-        let event = |kind| Event { time: 1.0, kind, tier };
+        let event = |kind| Event { time: 1.0, kind, tier, router: None };
         path.events = vec![event(EventKind::Hit), event(EventKind::Leave)];
         let figure = trajectory(&model, &path, None, &[], &default_tails(&model, &path)).unwrap();
         let label =

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fluidlimit::model::{Fallback, Initial, LevelSet, Policy, Tiers};
+use fluidlimit::model::{Fallback, Initial, LevelSet, Message, Policy, Routers, Tiers};
 use fluidlimit::spec::{FiniteSettings, FluidSettings, Source, System, load};
 
 const BASE: &str = include_str!("spec/base.toml");
@@ -52,6 +52,22 @@ fn every_shipped_model_loads_and_says_what_it_is() {
             * f64::from(system.finite.replications);
         assert!(events < 2e7, "{path:?}: {events}");
     }
+}
+
+#[test]
+fn routers_are_a_number_or_a_list_of_shares() {
+    assert_eq!(policy("policy.pull.routers = 1"), Policy::pull());
+    assert_eq!(policy("policy.pull.routers = [1]"), Policy::pull());
+    assert_eq!(policy("policy.pull.routers = 3"), Policy::pull_by(Routers::equal(3)));
+    let routers = policy("policy.pull = { routers = [0.6, 0.2, 0.2] }").routers.unwrap();
+    assert_eq!(routers, Routers::with_streams(vec![0.6, 0.2, 0.2]));
+    let line = "policy.pull = { routers = [0.75, 0.25], messages = [1, 0], message = \"keep\" }";
+    let routers = policy(line).routers.unwrap();
+    assert_eq!((routers.messages, routers.message), (vec![1.0, 0.0], Message::Keep));
+    let system =
+        read(SMALL, &["policy.pull.routers=2", "fluid.messages=[1.0, 0.0]", "fluid.initial.level=0"]);
+    let start = Initial::Messages { tails: vec![vec![]], idle: vec![vec![1.0, 0.0]] };
+    assert_eq!(system.fluid.initial, start);
 }
 
 #[test]

@@ -194,6 +194,7 @@ pub fn exact(
     announce: &dyn Fn(&Size),
 ) -> Result<Exact, ExactError> {
     let pool_sizes = settings::system(model, n)?;
+    settings::one_router(model)?;
     let start = start::start(model, initial, &pool_sizes)?;
     let mut last_time = 0.0;
     for &time in times {

@@ -21,7 +21,9 @@ mod histogram;
 mod job_times;
 mod ledger;
 mod process;
+mod replication;
 mod roster;
+mod routers;
 mod servers;
 mod service;
 mod settings;
@@ -41,10 +43,9 @@ pub use settings::{FiniteError, Settings};
 pub use summary::{Path, Snapshot, interval};
 
 use crate::model::{JobTimes, Measures, Model, Value};
-use counts::Counts;
-use estimate::Meter;
 use process::{Process, System};
-use start::Start;
+use replication::replication;
+use routers::{RouterProcess, RouterTables};
 use summary::Collector;
 
 /// Progress and interruption, called from all threads.
@@ -126,8 +127,20 @@ pub fn simulate(model: &Model, settings: &Settings, control: &dyn Control) -> Re
     let sizes = settings::check(model, settings)?;
     let start = start::start(model, &settings.initial, &sizes)?;
     let system = System::new(model, settings.n);
+    let tables = model.policy.routers.as_ref().map(|r| RouterTables::new(model, r, settings, &sizes, &start));
     replicate(Sampler::Counts, settings, sizes, control, |number| {
-        replication(model, settings, &system, &start, number, control).ok_or(FiniteError::Interrupted)
+        let rng = streams::stream(settings.seed, settings.n, number);
+        let done = match &tables {
+            None => {
+                let process = Process::new(&system, &start, rng);
+                replication(model, settings, &system, process, number, control)
+            }
+            Some(tables) => {
+                let process = RouterProcess::new(tables, &system, &start, rng);
+                replication(model, settings, &system, process, number, control)
+            }
+        };
+        done.ok_or(FiniteError::Interrupted)
     })
 }
 
@@ -183,52 +196,4 @@ fn replicate(
         statistics: all.statistics,
         runs: all.runs,
     })
-}
-
-/// One replication; `None` if it was cancelled.
-fn replication(
-    model: &Model,
-    settings: &Settings,
-    system: &System,
-    start: &Start,
-    number: u32,
-    control: &dyn Control,
-) -> Option<(Replication, Path)> {
-    if control.cancelled() {
-        return None;
-    }
-    let rng = streams::stream(settings.seed, settings.n, number);
-    let mut process = Process::new(system, start, rng);
-    let mut meter = Meter::new(&process.counts, model);
-    let mut path = Path { replication: number, tails: Vec::new(), mean_jobs: Vec::new() };
-    let levels = settings.levels as usize;
-    let early = settings.sample_times.partition_point(|&time| time <= settings.warmup);
-    let (early, late) = settings.sample_times.split_at(early);
-    for (times, end) in [(early, settings.warmup), (late, settings.horizon)] {
-        for &time in times {
-            process.run(time, &mut meter, || control.cancelled()).then_some(())?;
-            let (tails, jobs) = snapshot(&process.counts, levels);
-            path.tails.push(tails);
-            path.mean_jobs.push(jobs);
-        }
-        process.run(end, &mut meter, || control.cancelled()).then_some(())?;
-        if end < settings.horizon {
-            meter.restart(end, &process.counts);
-        }
-    }
-    let run = meter.finish(settings.horizon, &process.counts, model, system.dispatch.sampled(), levels);
-    Some((run, path))
-}
-
-/// Tails by pool up to `levels`, as fractions of all servers, and jobs per server.
-#[allow(clippy::cast_precision_loss)]
-fn snapshot(counts: &Counts, levels: usize) -> (Vec<Vec<f64>>, f64) {
-    let n = counts.all().size() as f64;
-    let tails = counts.pools.iter().map(|pool| {
-        let inhabited = pool.tails.busy().iter().take(levels).take_while(|&&servers| servers > 0);
-        inhabited.map(|&servers| servers as f64 / n).collect()
-    });
-    // At most n times the levels that fit in memory: far from overflow for any n that is simulated.
-    let jobs = counts.all().busy().iter().fold(0u64, |sum, &servers| sum.saturating_add(servers));
-    (tails.collect(), jobs as f64 / n)
 }

@@ -15,7 +15,7 @@ use super::streams::unit;
 use crate::model::{Model, Pool};
 
 /// Events between two looks at whether to stop early.
-const PATIENCE: u32 = 1 << 17;
+pub(super) const PATIENCE: u32 = 1 << 17;
 
 /// Told of every event, after it happened. `before` is how many servers of the pool held the upper one
 /// of the two levels, or more, before the event: the tail that changed.
@@ -38,7 +38,7 @@ pub(super) struct System {
     /// Jobs per unit of time, over all servers.
     arrivals: f64,
     /// Servers of each pool.
-    sizes: Vec<u64>,
+    pub(super) sizes: Vec<u64>,
     /// Largest level of each pool; `usize::MAX` if there is none.
     pub(super) buffers: Vec<usize>,
     pub(super) services: Vec<Service>,
@@ -224,7 +224,7 @@ impl<'a, R: Rng> Process<'a, R> {
 
 /// Time to the next event; for ever if nothing can happen.
 #[inline]
-fn holding_time<R: Rng>(rate: f64, rng: &mut R) -> f64 {
+pub(super) fn holding_time<R: Rng>(rate: f64, rng: &mut R) -> f64 {
     let standard: f64 = Exp1.sample(rng);
     if rate > 0.0 { standard / rate } else { f64::INFINITY }
 }

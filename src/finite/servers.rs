@@ -44,6 +44,7 @@ pub fn simulate_servers(
     control: &dyn Control,
 ) -> Result<Summary, FiniteError> {
     let sizes = settings::check(model, settings)?;
+    settings::one_router(model)?;
     let start = start::start(model, &settings.initial, &sizes)?;
     let jobs = start.busy.iter().flatten().fold(0u64, |sum, &servers| sum.saturating_add(servers));
     check_memory(settings.n, jobs)?;
@@ -103,7 +104,7 @@ fn replication(
     }
     let rng = stream(settings.seed, settings.n, number);
     let mut farm = Farm::new(model, settings, start, rng);
-    let mut path = Path { replication: number, tails: Vec::new(), mean_jobs: Vec::new() };
+    let mut path = Path { replication: number, ..Path::default() };
     let early = settings.sample_times.partition_point(|&time| time <= settings.warmup);
     let (early, late) = settings.sample_times.split_at(early);
     for (times, end) in [(early, settings.warmup), (late, settings.horizon)] {

@@ -85,6 +85,12 @@ pub enum FiniteError {
         /// Their sum.
         sum: f64,
     },
+    /// Several routers are sampled with exponential service at constant speed only.
+    #[error("pull with several routers needs exponential service at constant speed in this version")]
+    PhasesWithRouters,
+    /// This reading knows one router only.
+    #[error("several routers are read by the sampler of counts only: `simulate` without --sampler servers")]
+    SeveralRouters,
     /// The fallback samples no server.
     #[error("the policy samples d = 0 servers; d must be at least 1")]
     NoSample,
@@ -159,6 +165,11 @@ pub(super) fn check(model: &Model, settings: &Settings) -> Result<Vec<u64>, Fini
     system(model, n)
 }
 
+/// Refuses a model with several routers.
+pub(super) fn one_router(model: &Model) -> Result<(), FiniteError> {
+    if model.policy.routers.is_some() { Err(FiniteError::SeveralRouters) } else { Ok(()) }
+}
+
 /// Refuses a system of n servers that means nothing. Returns the number of servers of each pool.
 pub(super) fn system(model: &Model, n: u64) -> Result<Vec<u64>, FiniteError> {
     let rate = model.arrival_rate;
@@ -183,6 +194,10 @@ pub(super) fn system(model: &Model, n: u64) -> Result<Vec<u64>, FiniteError> {
     }
     if model.policy.fallback.d == 0 {
         return Err(FiniteError::NoSample);
+    }
+    let plain = |p: &crate::model::Pool| p.law.phases() == 1 && p.speed.len() < 2 && p.slots == 1;
+    if model.policy.routers.is_some() && !model.pools.iter().all(plain) {
+        return Err(FiniteError::PhasesWithRouters);
     }
     let sizes = model.pool_sizes(n);
     if sizes.iter().sum::<u64>() != n {

@@ -20,7 +20,7 @@ pub(super) struct Start {
 /// means all of its servers; servers of a level are split over its phases by largest remainders.
 pub(super) fn start(model: &Model, initial: &Initial, sizes: &[u64]) -> Result<Start, FiniteError> {
     let given = match initial {
-        Initial::Tails(tails) => Some(tails.len()),
+        Initial::Tails(tails) | Initial::Messages { tails, .. } => Some(tails.len()),
         Initial::PhaseTails(tails) => Some(tails.len()),
         Initial::Idle | Initial::Level(_) => None,
     };
@@ -68,8 +68,7 @@ fn pool(model: &Model, initial: &Initial, j: usize, size: u64) -> Result<Vec<u64
         return Err(FiniteError::InitialLevel { level: top, limit: MAX_LEVEL });
     }
     let tails = match initial {
-        Initial::Tails(tails) => tails[j].clone(),
-        Initial::PhaseTails(_) => initial.tails(model, j),
+        Initial::Tails(_) | Initial::Messages { .. } | Initial::PhaseTails(_) => initial.tails(model, j),
         Initial::Idle | Initial::Level(_) => return Ok(vec![size; top]),
     };
     let pool = &model.pools[j];

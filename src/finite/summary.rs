@@ -17,10 +17,13 @@ pub struct Snapshot {
     pub tails: Vec<Vec<Value>>,
     /// Jobs per server.
     pub mean_jobs: Value,
+    /// Messages at each router as fractions of all n servers, where there are several routers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Value>,
 }
 
 /// The states of one replication at the sample times.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct Path {
     /// The replication's number, from 0.
     pub replication: u32,
@@ -29,6 +32,8 @@ pub struct Path {
     pub tails: Vec<Vec<Vec<f64>>>,
     /// By sample time, jobs per server.
     pub mean_jobs: Vec<f64>,
+    /// By sample time, messages at each router as fractions of all n servers; nothing with one router.
+    pub messages: Vec<Vec<f64>>,
 }
 
 /// Mean and sum of squared deviations of numbers that come one by one (Welford 1962).
@@ -122,12 +127,18 @@ pub(super) fn profiles(runs: &[Replication], of: fn(&Replication) -> &[Vec<f64>]
 struct Transient {
     tails: Vec<Vec<Vec<Moments>>>,
     mean_jobs: Vec<Moments>,
+    messages: Vec<Vec<Moments>>,
 }
 
 impl Transient {
     fn push(&mut self, path: &Path) {
         self.mean_jobs.resize_with(path.mean_jobs.len(), Moments::default);
         self.tails.resize_with(path.tails.len(), Vec::new);
+        self.messages.resize_with(path.mean_jobs.len(), Vec::new);
+        for (sums, messages) in self.messages.iter_mut().zip(&path.messages) {
+            sums.resize(messages.len(), Moments::default());
+            sums.iter_mut().zip(messages).for_each(|(moments, &x)| moments.push(x));
+        }
         let before = self.mean_jobs.first().map_or(0, |m| m.count);
         for (moments, &x) in self.mean_jobs.iter_mut().zip(&path.mean_jobs) {
             moments.push(x);
@@ -156,8 +167,14 @@ impl Transient {
             });
             padded.collect()
         });
-        let sums = times.iter().zip(tails).zip(self.mean_jobs);
-        sums.map(|((&time, tails), jobs)| Snapshot { time, tails, mean_jobs: jobs.value() }).collect()
+        let sums = times.iter().zip(tails).zip(self.mean_jobs).zip(self.messages);
+        let snapshot = |(((&time, tails), jobs), messages): (((&f64, _), Moments), Vec<Moments>)| Snapshot {
+            time,
+            tails,
+            mean_jobs: jobs.value(),
+            messages: messages.into_iter().map(Moments::value).collect(),
+        };
+        sums.map(snapshot).collect()
     }
 }
 
@@ -247,6 +264,7 @@ mod tests {
             replication,
             tails: vec![vec![vec![]], vec![tails.to_vec()]],
             mean_jobs: vec![0.0, tails.iter().sum()],
+            messages: vec![],
         };
         let mut collector = Collector::new(1);
         collector.take(run(), path(3, &[0.3]));

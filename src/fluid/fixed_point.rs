@@ -12,6 +12,7 @@ use super::drift::Field;
 use super::escape;
 use super::flows::{self, Flows, PoolFlows};
 use super::newton::{Beside, Rest, relax_and_solve, residual};
+use super::routers::{self, Split};
 use super::stability;
 use crate::model::{Levels, Measures, Model, Policy, Pool, StateSpace, Tier, Tiers};
 use serde::Serialize;
@@ -63,6 +64,8 @@ pub struct FixedPoint {
     pub occupancy: Vec<f64>,
     /// The state space of the pools that do not grow.
     pub states: StateSpace,
+    /// Under pull with several routers: what each of them holds.
+    pub split: Option<Split>,
 }
 
 impl FixedPoint {
@@ -84,6 +87,9 @@ impl FixedPoint {
 /// # Errors
 /// If the relaxation gets stuck, needs too many levels, or Newton's method finds no zero.
 pub fn fixed_point(model: &Model) -> Result<FixedPoint, FluidError> {
+    if let Some(several) = &model.policy.routers {
+        return routers::fixed_point(model, several);
+    }
     let everyone_escapes = |growth: &[Option<f64>]| growth.iter().all(Option::is_some);
     if let Some(balance) = balance::find(model) {
         let settled = without(model, &balance.escaped);
@@ -206,7 +212,7 @@ fn full_mass(settled: &Model, rest: &Rest) -> f64 {
 }
 
 /// The largest mass at the end of a cut pool.
-fn top_tail(states: &StateSpace, q: &[f64]) -> f64 {
+pub(super) fn top_tail(states: &StateSpace, q: &[f64]) -> f64 {
     let cut = states.pools.iter().filter(|p| p.is_cut());
     cut.map(|p| q[p.level(p.levels)].iter().sum::<f64>()).fold(0.0, f64::max)
 }
@@ -221,13 +227,35 @@ fn describe(
     let mass = escaped_mass(model, &growth);
     let Rest { states, mut q, open, iterations, truncation } = rest;
     let field = Field::beside(settled, &states, open, mass);
-    let proper = mass == 0.0;
     let residual = if q.is_empty() { 0.0 } else { residual(&field, &q) };
     let infeasibility = flows::clip(&states, &mut q);
     let spectral_abscissa =
-        if proper { stability::spectral_abscissa(settled, &states, &field, &q) } else { None };
-    let settled_flows = if q.is_empty() { Flows::default() } else { flows::flows(&field, &states, &q) };
-    let mut settled_pools = settled_flows.pools.into_iter();
+        if mass == 0.0 { stability::spectral_abscissa(settled, &states, &field, &q) } else { None };
+    let flows = if q.is_empty() { Flows::default() } else { flows::flows(&field, &states, &q) };
+    let rest = Rest { states, q, open, iterations, truncation };
+    assemble(model, growth, rest, flows, Found { method, residual, infeasibility, spectral_abscissa })
+}
+
+/// How a fixed point was found, and how good it is.
+pub(super) struct Found {
+    pub method: Method,
+    pub residual: f64,
+    pub infeasibility: f64,
+    pub spectral_abscissa: Option<f64>,
+}
+
+/// Puts the pools that settle and those that grow together. `rest` and `settled` are about the former.
+pub(super) fn assemble(
+    model: &Model,
+    growth: Vec<Option<f64>>,
+    rest: Rest,
+    settled: Flows,
+    found: Found,
+) -> FixedPoint {
+    let proper = growth.iter().all(Option::is_none);
+    let Rest { states, q, open, iterations, truncation } = rest;
+    let Found { method, residual, infeasibility, spectral_abscissa } = found;
+    let mut settled_pools = settled.pools.into_iter();
     let (mut tails, mut phases, mut idle, mut levels, mut pools) = (vec![], vec![], vec![], vec![], vec![]);
     let mut i = 0;
     for (pool, growth) in model.pools.iter().zip(&growth) {
@@ -255,7 +283,7 @@ fn describe(
             i += 1;
         }
     }
-    let flows = Flows { pools, fallback: settled_flows.fallback };
+    let flows = Flows { pools, fallback: settled.fallback };
     let mut measures = flows::from_flows(model, &flows);
     if !proper {
         for (pool, g) in measures.pools.iter_mut().zip(&growth) {
@@ -280,5 +308,6 @@ fn describe(
         levels,
         occupancy: q,
         states,
+        split: None,
     }
 }

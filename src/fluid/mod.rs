@@ -15,6 +15,7 @@ mod path;
 mod precise;
 mod response;
 mod rosenbrock;
+mod routers;
 mod stability;
 mod step;
 mod truncation;
@@ -24,6 +25,7 @@ pub use fixed_point::{FixedPoint, Method, fixed_point};
 pub use integrate::integrate;
 pub use path::{Event, EventKind, Path, Plan, Snapshot, State};
 pub use response::job_times;
+pub use routers::Split;
 pub use step::StepCounts;
 pub use truncation::bracketed;
 
@@ -45,6 +47,18 @@ pub enum FluidError {
         states: usize,
         /// States allowed.
         most: usize,
+    },
+    /// The theory of several routers is for exponential service.
+    #[error("pull with several routers needs exponential service in this version")]
+    PhasesWithRouters,
+    /// Where messages that are out of date are kept, there is no equation for the fixed point.
+    #[error(
+        "no fixed point was found for routers that keep messages out of date (the least drift was {residual:e}): \
+         queues may grow for ever; with `message = \"withdraw\"` growth rates can be computed"
+    )]
+    KeptMessages {
+        /// Smallest drift met.
+        residual: f64,
     },
     /// Newton's method did not settle on a feasible zero of the drift.
     #[error(

@@ -36,6 +36,9 @@ pub struct Event {
     pub kind: EventKind,
     /// Which tier, counted from 0.
     pub tier: usize,
+    /// Under pull with several routers: whose messages ran out or came back, counted from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub router: Option<usize>,
 }
 
 /// The path at one time. Masses are fractions of all servers.
@@ -52,6 +55,13 @@ pub struct Snapshot {
     pub phases: Vec<Vec<Vec<f64>>>,
     /// Jobs in each pool, per server of all pools: the sum of its tails.
     pub jobs: Vec<f64>,
+    /// Under pull with several routers: the messages at each router, as fractions of all servers; else
+    /// empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<f64>,
+    /// The part of them whose servers are busy, where messages that are out of date are kept; else empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<f64>,
     /// Rate at which servers become idle, per server.
     pub to_idle: f64,
     /// Shares of the arrivals of this moment that find an idle, a busy, a full server.

@@ -22,11 +22,12 @@ use nalgebra::{Complex, DMatrix, DVector};
 type C = Complex<f64>;
 
 /// Waiting and response times of a job that comes to `model` at its fixed point, or, where pools grow, in
-/// the limit: jobs that go to those never return. `None` where a server's speed depends on its level: a
-/// job's wait then depends on those that come after.
+/// the limit: jobs that go to those never return. `None` where a server's speed depends on its level (a
+/// job's wait then depends on those that come after), and with several routers.
 #[must_use]
 pub fn job_times(model: &Model, fixed: &FixedPoint) -> Option<JobTimes> {
-    if model.pools.iter().any(|p| p.speed.len() > 1 || p.slots > 1) || model.arrival_rate == 0.0 {
+    let plain = model.policy.routers.is_none() && model.arrival_rate > 0.0;
+    if !plain || model.pools.iter().any(|p| p.speed.len() > 1 || p.slots > 1) {
         return None;
     }
     let (states, q) = (&fixed.states, &fixed.occupancy);

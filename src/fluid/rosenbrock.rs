@@ -2,7 +2,8 @@
 //!
 //! Coefficients: E. Hairer and G. Wanner, "Solving Ordinary Differential Equations II", section IV.7.
 //! Used for leaving a boundary, where the composition of a tier relaxes at rate reach / mass, for stiff
-//! stretches, and for relaxing to a fixed point. The linear systems use the structure of the Jacobian.
+//! stretches, and for relaxing to a fixed point. How its linear systems are solved is the drift's affair
+//! ([`Implicit`]).
 
 use super::drift::{Drift, Field, Scratch};
 use super::flows;
@@ -34,19 +35,76 @@ const C: [&[f64]; 5] = [
     ],
 ];
 
+/// A drift that can solve linear systems with its Jacobian.
+pub(super) trait Implicit: Drift {
+    /// Hands `stages` a solver, in place, of (gamma I - J(q)) x = r; the solver says whether it could.
+    /// `None` if q is outside the domain, the matrix is singular, or `stages` gives up.
+    fn with_solver<T>(
+        &self,
+        q: &[f64],
+        gamma: f64,
+        stages: impl FnOnce(&dyn Fn(&mut [f64]) -> bool) -> Option<T>,
+    ) -> Option<T>;
+
+    /// Makes the mass of each pool its share again; a linear solver keeps it to rounding only.
+    fn restore_mass(&self, q: &mut [f64]);
+}
+
+/// The drift of tiers and fallback, with the solver that uses the structure of its states.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Structured<'a> {
+    pub field: &'a Field,
+    pub states: &'a StateSpace,
+}
+
+impl Drift for Structured<'_> {
+    fn len(&self) -> usize {
+        self.field.len()
+    }
+
+    fn eval(&self, q: &[f64], dq: &mut [f64], scratch: &mut Scratch) -> bool {
+        self.field.eval(q, dq, scratch)
+    }
+}
+
+impl Implicit for Structured<'_> {
+    fn with_solver<T>(
+        &self,
+        q: &[f64],
+        gamma: f64,
+        stages: impl FnOnce(&dyn Fn(&mut [f64]) -> bool) -> Option<T>,
+    ) -> Option<T> {
+        let linearisation = self.field.linearise(q)?;
+        let factor = Factor::new(self.states, &linearisation, gamma)?;
+        stages(&|r: &mut [f64]| factor.solve(r))
+    }
+
+    fn restore_mass(&self, q: &mut [f64]) {
+        flows::restore_mass(self.states, q);
+    }
+}
+
 /// One step of length `h`: the new state and the estimate of its error, or `None` if a stage left
 /// the domain or the linear system is singular.
-pub(super) fn step(
-    field: &Field,
-    states: &StateSpace,
+pub(super) fn step<D: Implicit>(
+    drift: &D,
     q: &[f64],
     h: f64,
     scratch: &mut Scratch,
     counts: &mut StepCounts,
 ) -> Option<(Vec<f64>, Vec<f64>)> {
-    let linearisation = field.linearise(q)?;
     counts.factorisations += 1;
-    let factor = Factor::new(states, &linearisation, 1.0 / (h * GAMMA))?;
+    drift.with_solver(q, 1.0 / (h * GAMMA), |solve| stages(drift, q, h, solve, scratch, counts))
+}
+
+fn stages<D: Implicit>(
+    drift: &D,
+    q: &[f64],
+    h: f64,
+    solve: &dyn Fn(&mut [f64]) -> bool,
+    scratch: &mut Scratch,
+    counts: &mut StepCounts,
+) -> Option<(Vec<f64>, Vec<f64>)> {
     let mut stages: Vec<Vec<f64>> = Vec::with_capacity(6);
     let mut argument = q.to_vec();
     for i in 0..6 {
@@ -56,13 +114,13 @@ pub(super) fn step(
         }
         let mut rhs = vec![0.0; q.len()];
         counts.evaluations += 1;
-        if !field.eval(&argument, &mut rhs, scratch) {
+        if !drift.eval(&argument, &mut rhs, scratch) {
             return None;
         }
         if i > 0 {
             add_weighted(&mut rhs, C[i - 1], &stages, 1.0 / h);
         }
-        if !factor.solve(&mut rhs) {
+        if !solve(&mut rhs) {
             return None;
         }
         stages.push(rhs);
@@ -78,10 +136,9 @@ fn add_weighted(out: &mut [f64], weights: &[f64], stages: &[Vec<f64>], factor: f
     }
 }
 
-/// Integrates `field` over a stretch, or until `watch` says stop after an accepted step.
-pub(super) fn integrate(
-    field: &Field,
-    states: &StateSpace,
+/// Integrates `drift` over a stretch, or until `watch` says stop after an accepted step.
+pub(super) fn integrate<D: Implicit>(
+    drift: &D,
     stretch: Stretch<'_>,
     counts: &mut StepCounts,
     watch: &mut dyn FnMut(f64, &[f64]) -> bool,
@@ -105,7 +162,7 @@ pub(super) fn integrate(
         if size <= 4.0 * f64::EPSILON * leg.t.abs() {
             break;
         }
-        let Some((new, error)) = step(field, states, &leg.q, size, &mut scratch, counts) else {
+        let Some((new, error)) = step(drift, &leg.q, size, &mut scratch, counts) else {
             counts.rejected += 1;
             rejected_last = true;
             h = 0.25 * size;
@@ -123,7 +180,7 @@ pub(super) fn integrate(
         leg.before_t = leg.t;
         leg.t = if is_last { end } else { leg.t + size };
         leg.before_q = std::mem::replace(&mut leg.q, new);
-        flows::restore_mass(states, &mut leg.q);
+        drift.restore_mass(&mut leg.q);
         let next = size * if rejected_last { factor.min(1.0) } else { factor };
         h = if is_last { h.max(next) } else { next };
         rejected_last = false;

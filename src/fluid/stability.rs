@@ -64,7 +64,7 @@ fn law_abscissa(law: &PhaseType) -> Option<f64> {
     rightmost(DMatrix::from_fn(m, m, |i, j| if i == j { -law.rate(i) } else { law.moves()[i][j] }))
 }
 
-fn rightmost(matrix: DMatrix<f64>) -> Option<f64> {
+pub(super) fn rightmost(matrix: DMatrix<f64>) -> Option<f64> {
     const MOST_SWEEPS: usize = 10_000;
     let schur = Schur::try_new(matrix, f64::EPSILON, MOST_SWEEPS)?;
     schur.complex_eigenvalues().iter().map(|z| z.re).reduce(f64::max)

@@ -16,16 +16,33 @@ pub enum Initial {
     /// The same by the phase of the job in service: S_{1,1}.., S_{2,1}.. of each pool, one list a level,
     /// each phase non-increasing in the level.
     PhaseTails(Vec<Vec<Vec<f64>>>),
+    /// Under pull with several routers: tails as above, and the idle servers of each pool by the router
+    /// that holds their message, as fractions of all servers; they sum to the pool's share less x_1.
+    Messages {
+        /// Tails x_1, x_2, ... of each pool.
+        tails: Vec<Vec<f64>>,
+        /// Idle servers of each pool by router.
+        idle: Vec<Vec<f64>>,
+    },
 }
 
 impl Initial {
+    /// Tails by pool, where the start is given by tails.
+    #[must_use]
+    pub fn given_tails(&self) -> Option<&[Vec<f64>]> {
+        match self {
+            Self::Tails(tails) | Self::Messages { tails, .. } => Some(tails),
+            _ => None,
+        }
+    }
+
     /// The largest level of pool `pool` that holds any server.
     #[must_use]
     pub fn top_level(&self, model: &Model, pool: usize) -> u32 {
         match self {
             Self::Idle => 0,
             Self::Level(k) => model.pools[pool].buffer.map_or(*k, |b| b.min(*k)),
-            Self::Tails(_) | Self::PhaseTails(_) => {
+            Self::Tails(_) | Self::PhaseTails(_) | Self::Messages { .. } => {
                 let last = self.tails(model, pool).iter().rposition(|&x| x > 0.0);
                 last.map_or(0, |k| u32::try_from(k + 1).unwrap_or(u32::MAX))
             }
@@ -36,7 +53,7 @@ impl Initial {
     #[must_use]
     pub fn tails(&self, model: &Model, pool: usize) -> Vec<f64> {
         match self {
-            Self::Tails(tails) => tails[pool].clone(),
+            Self::Tails(tails) | Self::Messages { tails, .. } => tails[pool].clone(),
             Self::PhaseTails(tails) => tails[pool].iter().map(|level| level.iter().sum()).collect(),
             _ => vec![model.pools[pool].share; self.top_level(model, pool) as usize],
         }

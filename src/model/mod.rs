@@ -10,6 +10,7 @@ mod laws;
 mod measures;
 mod policy;
 mod pool;
+mod routers;
 mod states;
 mod times;
 
@@ -19,6 +20,7 @@ pub use laws::{DataFit, Decreasing, Family, Fitted, MomentFit, Sample};
 pub use measures::{Measures, PoolMeasures, Value};
 pub use policy::{Fallback, LevelSet, Levels, Messages, Policy, Tier, Tiers};
 pub use pool::Pool;
+pub use routers::{Message, Routers};
 pub use states::{Move, PoolStates, StateSpace, Top};
 pub use times::{Durations, JobTimes, PoolTimes};
 

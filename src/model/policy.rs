@@ -4,6 +4,8 @@
 //! are empty, the fallback samples d servers of the whole system and takes the one with the fewest
 //! jobs; if that one is full the job is lost. Every named policy is a constructor here.
 
+use super::{Message, Routers};
+
 /// How a job picks its server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
@@ -15,6 +17,8 @@ pub struct Policy {
     pub fallback: Fallback,
     /// What one dispatch costs in messages.
     pub messages: Messages,
+    /// The routers of pull, where there are several; `None` is one.
+    pub routers: Option<Routers>,
 }
 
 /// The ordered tiers of a policy.
@@ -228,13 +232,17 @@ impl Policy {
     }
 
     fn new(name: &str, tiers: Tiers, fallback: Fallback, messages: Messages) -> Self {
-        Self { name: name.to_owned(), tiers, fallback, messages }
+        Self { name: name.to_owned(), tiers, fallback, messages, routers: None }
     }
 
     /// The policy with its parameters, as a person would write it.
     #[must_use]
     pub fn label(&self) -> String {
         let d = self.fallback.d;
+        if let Some(routers) = &self.routers {
+            let kept = if routers.message == Message::Keep { " that keep old messages" } else { "" };
+            return format!("PULL, {} routers{kept}", routers.len());
+        }
         match (&self.tiers, self.name.as_str()) {
             (_, "jsq-d") => format!("JSQ({d})"),
             (_, "jiq") if d > 1 => format!("JIQ, fallback {d}"),

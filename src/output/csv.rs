@@ -1,11 +1,12 @@
 //! The result document as tidy CSV: one number a row.
 
 use super::document::{Document, ExactPart};
+use crate::fluid::Split;
 use crate::model::{Durations, JobTimes, Measures, PoolMeasures, Value};
 
 /// Columns: which reading, n (empty for the fluid), time (empty for the long run), pool (empty for the
-/// whole system), level (of a tail; a number of
-/// servers or jobs for their probabilities), what, its value, the half-width of its 95 % interval.
+/// whole system), level (of a tail; the router of messages; a number of servers or jobs for their
+/// probabilities), what, its value, the half-width of its 95 % interval.
 const HEADER: [&str; 8] = ["reading", "n", "time", "pool", "level", "quantity", "value", "half_width"];
 
 /// Renders the document.
@@ -23,8 +24,12 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
         if let Some(times) = &fluid.job_times {
             rows.job_times("fluid", "", times)?;
         }
+        if let Some(Split::Unique { messages }) = &fluid.split {
+            rows.messages("fluid", "", "", messages.iter().map(|&z| z.into()))?;
+        }
         for point in &fluid.trajectory {
             let time = point.time.to_string();
+            rows.messages("fluid", "", &time, point.messages.iter().map(|&z| z.into()))?;
             for (name, value) in [
                 ("p_idle", point.p_idle),
                 ("p_wait", point.p_wait),
@@ -39,7 +44,8 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
         }
         for event in &fluid.events {
             let name = format!("{:?}", event.kind).to_lowercase();
-            rows.row(["fluid", "", "", "", &event.tier.to_string(), &name], event.time.into())?;
+            let which = event.router.unwrap_or(event.tier).to_string();
+            rows.row(["fluid", "", "", "", &which, &name], event.time.into())?;
         }
     }
     for run in &document.finite {
@@ -54,6 +60,7 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
         for point in &run.trajectory {
             let time = point.time.to_string();
             rows.row(["finite", &n, &time, "", "", "mean_jobs"], point.mean_jobs)?;
+            rows.messages("finite", &n, &time, point.messages.iter().copied())?;
             for (pool, tails) in &point.tails.0 {
                 rows.tails("finite", &n, &time, pool, tails.iter().copied())?;
             }
@@ -145,6 +152,20 @@ impl Rows {
             for (pool, tails) in &point.tails.0 {
                 self.tails("exact", &n, &time, pool, tails.iter().map(|&x| Value::from(x)))?;
             }
+        }
+        Ok(())
+    }
+
+    /// What each router holds; the router, counted from 1, stands in place of the level.
+    fn messages(
+        &mut self,
+        reading: &str,
+        n: &str,
+        time: &str,
+        messages: impl Iterator<Item = Value>,
+    ) -> Result<(), csv::Error> {
+        for (r, value) in messages.enumerate() {
+            self.row([reading, n, time, "", &(r + 1).to_string(), "messages"], value)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The result document: one struct that serialises, from which JSON, CSV and tables are made.
 
 use crate::finite::{Exact, ExactStatistics, Sampler, Statistics, Summary};
-use crate::fluid::{self, Event, FixedPoint, Method, Path, Snapshot, StepCounts};
+use crate::fluid::{self, Event, FixedPoint, Method, Path, Snapshot, Split, StepCounts};
 use crate::model::{JobTimes, Measures, Model, Value};
 use crate::run::{Checked, Convergence};
 use serde::{Serialize, Serializer};
@@ -136,6 +136,9 @@ pub struct FluidPart {
     /// Waiting and response times of a job that comes in the long run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_times: Option<JobTimes>,
+    /// Under pull with several routers: what each of them holds at the fixed point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
     /// Whether there is a fixed point: no pool grows.
     pub stable: bool,
     /// The path at the recorded times.
@@ -158,6 +161,9 @@ pub struct TrajectoryPoint {
     pub phases: ByPool<Vec<Vec<f64>>>,
     /// Idle servers as fractions of all servers.
     pub idle: ByPool<f64>,
+    /// Messages at each router as fractions of all servers, where there are several routers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<f64>,
     /// Jobs per server of all pools.
     pub mean_jobs: f64,
     /// Shares of the arrivals of this moment.
@@ -240,6 +246,9 @@ pub struct FinitePoint {
     pub tails: ByPool<Vec<Value>>,
     /// Jobs per server.
     pub mean_jobs: Value,
+    /// Messages at each router as fractions of all servers, where there are several routers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Value>,
 }
 
 impl FluidPart {
@@ -251,6 +260,7 @@ impl FluidPart {
             tails: ByPool::new(model, s.tails.iter().cloned()),
             phases: by_phase(model, &s.phases),
             idle: ByPool::new(model, s.idle.iter().copied()),
+            messages: s.messages.clone(),
             mean_jobs: s.jobs.iter().sum(),
             p_idle: s.p_idle,
             p_wait: s.p_wait,
@@ -262,6 +272,7 @@ impl FluidPart {
             phases: by_phase(model, &fixed.phases),
             idle: ByPool::new(model, fixed.idle.iter().copied()),
             job_times: fluid::job_times(model, fixed),
+            split: fixed.split.clone(),
             stable: fixed.is_proper(),
             trajectory: path.snapshots.iter().map(point).collect(),
             events: path.events.clone(),
@@ -300,6 +311,7 @@ impl FinitePart {
             time: p.time,
             tails: ByPool::new(model, p.tails.iter().cloned()),
             mean_jobs: p.mean_jobs,
+            messages: p.messages.clone(),
         };
         Self {
             sampler: s.sampler,

@@ -4,6 +4,7 @@ mod exact;
 mod job_times;
 
 use super::document::{Document, FinitePart, FluidPart};
+use crate::fluid::{Event, EventKind, Split};
 use crate::model::{Measures, PoolMeasures, Value};
 use crate::run::{Checked, Convergence, Curve};
 use std::fmt::Write;
@@ -171,17 +172,15 @@ fn fluid_text(fluid: &FluidPart, verbose: bool) -> String {
     if let Some(times) = &fluid.job_times {
         text += &job_times::text(times);
     }
+    if let Some(split) = &fluid.split {
+        text += &split_text(split);
+    }
     if !fluid.events.is_empty() {
         text += "\nEvents on the way\n";
-        let mut table = Table::new(["time", "tier", "what"]);
-        for e in &fluid.events {
-            let what = match e.kind {
-                crate::fluid::EventKind::Hit => "runs empty: the path slides",
-                crate::fluid::EventKind::Leave => "fills again",
-            };
-            table.row([number(e.time), (e.tier + 1).to_string(), what.into()]);
+        text += &events_table(&fluid.events, verbose).render();
+        if !verbose && fluid.events.len() > MOST_EVENTS {
+            let _ = writeln!(text, "  ... {} more events (-v shows them)", fluid.events.len() - MOST_EVENTS);
         }
-        text += &table.render();
     }
     if let Some(last) = fluid.trajectory.last() {
         let tails = last
@@ -216,6 +215,48 @@ fn fluid_text(fluid: &FluidPart, verbose: bool) -> String {
         text += &table.render();
     }
     text
+}
+
+/// Events that are shown unless more is asked for: with many routers there are many.
+const MOST_EVENTS: usize = 20;
+
+fn events_table(events: &[Event], verbose: bool) -> Table {
+    let routers = events.iter().any(|e| e.router.is_some());
+    let mut table = Table::new(["time", if routers { "router" } else { "tier" }, "what"]);
+    for e in events.iter().take(if verbose { usize::MAX } else { MOST_EVENTS }) {
+        let what = match (e.kind, e.router) {
+            (EventKind::Hit, None) => "runs empty: the path slides",
+            (EventKind::Leave, None) => "fills again",
+            (EventKind::Hit, Some(_)) => "runs out of messages",
+            (EventKind::Leave, Some(_)) => "has messages again",
+        };
+        table.row([number(e.time), (e.router.unwrap_or(e.tier) + 1).to_string(), what.into()]);
+    }
+    table
+}
+
+/// What each router holds at the fixed point.
+fn split_text(split: &Split) -> String {
+    const MOST_ROUTERS: usize = 12;
+    match split {
+        Split::Neutral { total } => format!(
+            "\nMessages: {} of all servers. Any split of them over the routers is at rest; which one is reached \
+             depends on the start,\nand at finite n it wanders.\n",
+            number(*total)
+        ),
+        Split::Unique { messages } => {
+            let mut text = String::from("\nMessages at each router, as fractions of all servers\n");
+            let mut table = Table::new(["router", "messages"]);
+            for (r, z) in messages.iter().enumerate().take(MOST_ROUTERS) {
+                table.row([(r + 1).to_string(), if *z > 0.0 { number(*z) } else { "none".into() }]);
+            }
+            text += &table.render();
+            if messages.len() > MOST_ROUTERS {
+                let _ = writeln!(text, "  ... {} more routers", messages.len() - MOST_ROUTERS);
+            }
+            text
+        }
+    }
 }
 
 fn measures_table(m: &Measures) -> Table {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::number::Number;
+use super::routers::RoutersFile;
 use super::service::{NumbersFile, ServiceFile};
 
 /// A whole model file.
@@ -89,7 +90,9 @@ fn yes() -> bool {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct PullFile {
-    pub(super) routers: Option<Spanned<Number>>,
+    pub(super) routers: Option<Spanned<RoutersFile>>,
+    pub(super) messages: Option<Spanned<Vec<Spanned<Number>>>>,
+    pub(super) message: Option<Spanned<String>>,
 }
 
 /// `jiq`.
@@ -119,6 +122,7 @@ pub(super) struct TiersFile {
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct FluidFile {
     pub(super) initial: Option<InitialFile>,
+    pub(super) messages: Option<Spanned<Vec<Spanned<Number>>>>,
     pub(super) horizon: Option<Spanned<Number>>,
     pub(super) tolerance: Option<Spanned<Number>>,
     pub(super) points: Option<Spanned<Number>>,

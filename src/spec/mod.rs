@@ -31,6 +31,7 @@ mod formula;
 mod number;
 mod overrides;
 mod place;
+mod routers;
 mod service;
 mod shape;
 mod sized;

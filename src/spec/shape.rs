@@ -31,7 +31,6 @@ pub(super) fn settle(tree: &mut Node<'_>, sources: &Sources) -> Result<(), SpecE
     let DeValue::Table(root) = tree.get_mut() else { return Ok(()) };
     if let Some(policy) = root.get_mut("policy") {
         shape.one_of(policy, "policy", "`jsq-d.d = 2`")?;
-        shape.later_pull(policy.get_ref())?;
     }
     if let Some(value) = root.get_mut("pools") {
         shape.not_too_many(value)?;
@@ -85,24 +84,6 @@ impl Shape<'_> {
                     .allowed("only periodic models read it: a pool needs exponential phases")
                     .help(format!("an Erlang law of many stages comes close: {ERLANG}")));
             }
-        }
-        Ok(())
-    }
-
-    /// Pull with several routers, or with messages that are kept.
-    fn later_pull(&self, policy: &DeValue<'_>) -> Result<(), SpecError> {
-        let Some((_, pull)) = entry(policy, "pull") else { return Ok(()) };
-        self.refuse(pull.get_ref(), "message", "rules for pull-messages")?;
-        let Some((_, routers)) = entry(pull.get_ref(), "routers") else { return Ok(()) };
-        let several = match routers.get_ref() {
-            DeValue::Array(_) => true,
-            DeValue::Integer(i) => i.as_str().parse::<u64>().is_ok_and(|i| i > 1),
-            _ => false,
-        };
-        if several {
-            let title = "pull with several routers is not yet supported";
-            let error = self.fail(Problem::Unsupported, &routers.span(), title);
-            return Err(error.allowed("must be 1, or left out, in this version"));
         }
         Ok(())
     }

@@ -12,8 +12,9 @@ mod modes;
 use super::drift::{Composition, Field};
 use super::flows::{self, Flows};
 use super::path::{Event, Path, Plan, Snapshot, State};
+use super::rosenbrock::Structured;
 use super::step::{Leg, StepCounts, Stop, Stretch, Tolerance};
-use super::{FluidError, explicit, rosenbrock};
+use super::{FluidError, explicit, rosenbrock, routers};
 use crate::model::{Model, StateSpace, Top};
 
 /// Mass at the largest level represented that makes the level count grow.
@@ -31,6 +32,9 @@ const MOST_STATES: usize = 20_000_000;
 /// # Errors
 /// If the step size underflows, or the tail grows past what can be represented.
 pub fn integrate(model: &Model, plan: &Plan) -> Result<Path, FluidError> {
+    if let Some(several) = &model.policy.routers {
+        return routers::integrate(model, several, plan);
+    }
     let mut motion = Motion::start(model, plan)?;
     let mut snapshots = Vec::with_capacity(plan.times.len());
     for &time in &plan.times {
@@ -192,7 +196,7 @@ impl<'m> Motion<'m> {
             stops
         };
         if implicit {
-            rosenbrock::integrate(field, states, stretch, counts, &mut watch)
+            rosenbrock::integrate(&Structured { field, states }, stretch, counts, &mut watch)
         } else {
             explicit::integrate(field, stretch, counts, &mut watch)
         }
@@ -243,6 +247,8 @@ impl<'m> Motion<'m> {
         };
         Snapshot {
             time: *time,
+            messages: Vec::new(),
+            stale: Vec::new(),
             idle: states.pools.iter().map(|p| q[p.offset]).collect(),
             tails: (0..states.pools.len()).map(|j| trim(states.tails(j, q))).collect(),
             phases: (0..states.pools.len()).map(|j| states.by_phase(j, q)).collect(),

@@ -111,6 +111,12 @@ fn panel(
 /// What an event means for the servers. Tiers fill the levels from 0 upwards, so one that runs empty
 /// leaves no server at its levels or below them.
 fn what_happened(model: &Model, event: &Event) -> String {
+    if let Some(router) = event.router {
+        return match event.kind {
+            EventKind::Hit => format!("no message left at router {}", router + 1),
+            EventKind::Leave => format!("messages again at router {}", router + 1),
+        };
+    }
     let Some(tier) = model.policy.tiers.get(event.tier) else {
         return String::new();
     };

@@ -3,6 +3,7 @@
 mod expect;
 mod policy;
 mod pools;
+mod routers;
 mod service;
 mod settings;
 mod vectors;
@@ -42,12 +43,15 @@ pub(super) fn system(
     let Checked { pools, services, samples } = check.pools(&file.pools)?;
     let hash = canonical::with_data(hash, samples.iter().map(Sample::times));
     let policy = check.policy(&file.policy, file.pools.get_ref(), &pools)?;
-    let fluid = check.fluid(&file.fluid, file.pools.get_ref(), &pools)?;
+    let mut fluid = check.fluid(&file.fluid, file.pools.get_ref(), &pools)?;
     let finite = check.finite(&file.finite)?;
     let expect = check.expectations(file.expect, &pools)?;
     let name = check.name(file.name, source.stem())?;
     let description = file.description.unwrap_or_default();
     let model = Model { name, description, arrival_rate, pools, policy };
+    if let Some(messages) = &file.fluid.messages {
+        fluid.initial = check.start_messages(messages, &model, &fluid.initial)?;
+    }
     Ok(System { model, services, fluid, finite, expect, taken_at: None, hash })
 }
 

@@ -26,17 +26,7 @@ impl Check<'_> {
         Ok(match policy {
             PolicyFile::Random(_) => Policy::random(),
             PolicyFile::Jsq(_) => Policy::jsq(),
-            PolicyFile::Pull(p) => {
-                // More than one is refused earlier, as not yet supported.
-                if let Some(routers) = &p.routers {
-                    self.whole::<u32>(routers, "`routers`", 1..=1)?;
-                }
-                if pools.iter().any(|pool| pool.slots > 1) {
-                    Policy::pull_with_slots(pools.iter().map(|pool| pool.slots).collect())
-                } else {
-                    Policy::pull()
-                }
-            }
+            PolicyFile::Pull(p) => self.pull(p, pools)?,
             PolicyFile::I1f(_) => Policy::i1f(),
             PolicyFile::FastestIdleFirst(_) => Policy::fastest_idle_first(&by_speed(pools)),
             PolicyFile::JsqD(p) => {
