@@ -209,3 +209,25 @@ proptest! {
         identities(&m, &x, 1e-11, &m.policy.label());
     }
 }
+
+/// Join the shortest queue in overload climbs level after level; each time a tier runs empty its
+/// composition changes without bound, and late in the run the clock resolves less and less of that.
+#[test]
+fn a_long_ladder_has_no_end() {
+    let pools = |scv: f64| {
+        let law = PhaseType::from_moments(1.0, scv).unwrap().0;
+        vec![Pool::new("a", 1.0, Some(2000), law)]
+    };
+    for scv in [2.0, 10.0] {
+        for tolerance in [1e-6, 1e-10] {
+            let m = model(1.3, pools(scv), Policy::jsq());
+            let plan =
+                Plan { initial: Initial::Idle, times: vec![100.0, 600.0], tolerance, cut: Top::Reflecting };
+            let path = integrate(&m, &plan).unwrap();
+            // All servers are busy: jobs grow by the excess exactly, one level each 1 / 0.3.
+            let [a, b] = &path.snapshots[..] else { panic!("two snapshots") };
+            close(b.jobs[0] - a.jobs[0], 0.3 * 500.0, 1e-7 + 500.0 * tolerance, "jobs");
+            assert!(path.events.len() > 150 && path.mass_defect < 1e-12, "{}", path.events.len());
+        }
+    }
+}

@@ -19,9 +19,12 @@ use crate::model::{Model, StateSpace, Top};
 
 /// Mass at the largest level represented that makes the level count grow.
 const GROW_AT: f64 = 1e-18;
-/// Mass below which an open tier with several states counts as empty. The path is moved by less than
-/// this; the time by this over the rate at which the mass falls.
-const EMPTY: f64 = 1e-13;
+/// Mass below which an open tier with several states counts as empty, over the tolerance. The path is moved
+/// by less than this; the time by this over the rate at which the mass falls.
+const EMPTY: f64 = 1e-3;
+/// The composition of a tier changes at rate reach / mass: steps of its inverse must be this many times what
+/// the clock resolves, so late in a long run a tier counts as empty earlier.
+const CLOCK: f64 = 100.0 * f64::EPSILON;
 /// An accepted step with an entry below this is projected back before the path goes on.
 const NEGATIVE: f64 = -1e-14;
 /// More states than this are refused.
@@ -178,17 +181,19 @@ impl<'m> Motion<'m> {
     fn run(&mut self, t: f64, q: &[f64], end: f64, step: f64, implicit: bool, watched: bool) -> Leg {
         let tolerance = Tolerance::new(self.tolerance, q.len());
         let stretch = Stretch { t, q, end, first_step: step, tolerance };
+        let accuracy = self.tolerance;
         let Self { field, state, counts, lowest, mass_defect, .. } = self;
         let opening = field.composition == Composition::Inflow;
         let states = &state.states;
-        let mut watch = |_: f64, q: &[f64]| {
+        let mut watch = |t: f64, q: &[f64]| {
             if !watched {
                 return false;
             }
             let least = lowest_entry(q);
             let stops = least < NEGATIVE
                 || needs_levels(states, q)
-                || !opening && (modes::runs_empty(field, q) || modes::overflowing(field, q).is_some());
+                || !opening
+                    && (modes::runs_empty(field, q, t, accuracy) || modes::overflowing(field, q).is_some());
             if !stops {
                 *lowest = lowest.min(least);
                 *mass_defect = mass_defect.max(flows::mass_defect(states, q));

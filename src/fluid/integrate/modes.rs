@@ -1,6 +1,6 @@
 //! The modes of the motion: which tier is open, when that changes, and how the path goes on from there.
 
-use super::{EMPTY, Motion, NEGATIVE, lowest_entry, needs_levels};
+use super::{CLOCK, EMPTY, Motion, NEGATIVE, lowest_entry, needs_levels};
 use crate::fluid::drift::{Composition, Drift, Field, Scratch};
 use crate::fluid::path::{Event, EventKind};
 use crate::fluid::step::Leg;
@@ -103,7 +103,7 @@ impl Motion<'_> {
             self.setbacks += 1;
             self.stiff |= self.setbacks > MOST_SETBACKS;
         }
-        let empties = self.opening_until.is_none() && runs_empty(&self.field, &leg.q);
+        let empties = self.opening_until.is_none() && runs_empty(&self.field, &leg.q, leg.t, self.tolerance);
         let overflows = if self.opening_until.is_none() { overflowing(&self.field, &leg.q) } else { None };
         let empty_at = empties.then(|| {
             if self.field.dispatch.single() {
@@ -176,9 +176,12 @@ impl Motion<'_> {
     }
 }
 
-pub(super) fn runs_empty(field: &Field, q: &[f64]) -> bool {
+pub(super) fn runs_empty(field: &Field, q: &[f64], time: f64, tolerance: f64) -> bool {
     let d = &field.dispatch;
-    let least = if d.single() { 0.0 } else { EMPTY };
+    let least = match d.single() {
+        true => 0.0,
+        false => (EMPTY * tolerance).clamp(1e-13, 1e-10).max(CLOCK * time * d.reach(q)),
+    };
     d.open_mass(q).is_some_and(|mass| mass <= least) && field.tier_inflow(q) < d.reach(q)
 }
 
