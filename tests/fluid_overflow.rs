@@ -186,3 +186,38 @@ proptest! {
         shares_sum_to_one(&x, &policy.label());
     }
 }
+
+/// Random routing to servers with phases is a queue M/PH/1 for each: the mean is that of Pollaczek and
+/// Khinchine, near the critical load too, and for laws with a phase slower than the arrivals.
+#[test]
+fn endless_queues_with_phases() {
+    use fluidlimit::model::{PhaseType, Pool};
+    for (scv, loads) in [(0.3, vec![0.3, 0.99]), (2.0, vec![0.3, 0.9]), (10.0, vec![0.6]), (100.0, vec![0.3])]
+    {
+        let law = PhaseType::from_moments(1.0, scv).unwrap().0;
+        for lambda in loads {
+            let one = model(lambda, &[(1.0, 1.0, None)], Policy::random());
+            let m = Model { pools: vec![Pool::new("a", 1.0, None, law.clone())], ..one };
+            let x = fixed_point(&m).unwrap();
+            let mean = lambda + lambda * lambda * (1.0 + law.scv()) / (2.0 * (1.0 - lambda));
+            close(value(x.measures.mean_jobs) / mean, 1.0, 1e-10, &format!("SCV {scv}, load {lambda}"));
+            // Under PULL in overload the fast pool keeps such a queue beside a pool that loses jobs.
+            let pools = vec![
+                Pool::new("a", 0.5, None, law.clone()),
+                Pool::new("b", 0.5, Some(1), law.with_mean(2.0).unwrap()),
+            ];
+            let capacity = 0.75;
+            let m =
+                Model { pools, arrival_rate: capacity * (1.0 + 0.5 * lambda), policy: Policy::pull(), ..m };
+            let x = fixed_point(&m).unwrap();
+            shares_sum_to_one(&x, "PULL");
+            let through = value(x.measures.throughput) + x.measures.growth.map_or(0.0, |g| g.value);
+            close(
+                through,
+                m.arrival_rate * (1.0 - value(x.measures.p_block)),
+                1e-11,
+                &format!("SCV {scv}, {lambda}"),
+            );
+        }
+    }
+}

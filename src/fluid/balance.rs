@@ -13,6 +13,7 @@ use super::dispatch::Target;
 use super::drift::Field;
 use super::linear::factor_pools;
 use crate::model::{Model, Move, Pool, StateSpace, Tiers, Top};
+use nalgebra::{DMatrix, DVector};
 
 /// Where the balance holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +32,7 @@ const TAIL: f64 = 1e-18;
 const MOST_LEVELS: f64 = 3e6;
 
 /// The balance of `model`; `None` if its fixed point needs the rates of several levels (a fallback that
-/// samples two servers or more), or a law whose infinite queue is not geometric.
+/// samples two servers or more).
 pub(super) fn find(model: &Model) -> Option<Balance> {
     let lambda = model.arrival_rate;
     if lambda == 0.0 {
@@ -66,8 +67,7 @@ pub(super) fn find(model: &Model) -> Option<Balance> {
     if full {
         return proper(tiers, 0.0);
     }
-    let geometric = model.pools.iter().all(|p| p.buffer.is_some() || p.law.phases() == 1);
-    if model.policy.fallback.d > 1 || !geometric {
+    if model.policy.fallback.d > 1 {
         return None;
     }
     let rate = Chains::new(model, tiers).root(lambda);
@@ -132,6 +132,14 @@ impl<'m> Chains<'m> {
 
     /// What the stream must bring for the rate to be `rate`: absorbed by closed tiers, plus received.
     fn balance(&self, rate: f64) -> f64 {
+        let phases = |p: &Pool| p.buffer.is_none() && p.law.phases() > 1;
+        if matches!(self.field.dispatch.target, Target::Fallback(_)) && self.model.pools.iter().any(phases) {
+            return Self::long_enough(self.model, self.field.open, rate).balance_here(rate);
+        }
+        self.balance_here(rate)
+    }
+
+    fn balance_here(&self, rate: f64) -> f64 {
         let q = self.rest(rate);
         let received = match &self.field.dispatch.target {
             Target::Tier { .. } => self.field.dispatch.open_mass(&q).unwrap_or(0.0),
@@ -139,6 +147,15 @@ impl<'m> Chains<'m> {
             Target::Fallback(_) => 1.0,
         };
         rate * received - self.field.dispatch.reach_change(&q)
+    }
+
+    /// The pools' chains with levels enough for what infinite pools with phases hold at `rate`: where the
+    /// rates of the levels are constant their tails fall by the decay of an M/PH/1 queue.
+    fn long_enough(model: &'m Model, open: usize, rate: f64) -> Self {
+        let states = StateSpace::new(model, &levels_at(model, open, rate), Top::Reflecting);
+        let field = Field::new(model, &states, open);
+        let top = vec![None; states.len()];
+        Self { model, states, field, top }
     }
 
     /// Each pool's law at rest when receiving servers get jobs at `rate`; an infinite pool's largest
@@ -167,19 +184,44 @@ impl<'m> Chains<'m> {
     /// The rate at which the balance is `lambda`.
     fn root(&self, lambda: f64) -> f64 {
         const LARGEST: f64 = 1e300;
-        let (mut low, mut high) = (0.0, lambda);
-        while self.balance(high) < lambda && high < LARGEST {
-            low = high;
-            high *= 4.0;
+        /// So close to the root the secant's next step is rounding.
+        const CLOSE: f64 = 1e-12;
+        if matches!(self.field.dispatch.target, Target::Fallback(_)) && self.field.open == 0 {
+            // Nothing absorbs: every server gets jobs at the rate of all.
+            return lambda;
         }
-        // Plain bisection: the balance may have kinks (pools that begin to overflow), and 120 halvings
-        // reach the last bit from any bracket.
-        for _ in 0..1200 {
+        let short = |rate: f64| self.balance(rate) - lambda;
+        let (mut low, mut high) = (0.0, lambda);
+        let (mut f_low, mut f_high) = (short(low), short(high));
+        while f_high < 0.0 && high < LARGEST {
+            (low, f_low) = (high, f_high);
+            high *= 4.0;
+            f_high = short(high);
+        }
+        // Regula falsi with the Illinois rule comes near the root at once; bisection after every other step,
+        // since the balance may have kinks (pools that begin to overflow), and to the last bit at the end.
+        for step in 0..1200 {
             let middle = 0.5 * (low + high);
-            if middle <= low || middle >= high {
+            let guess = high - f_high * (high - low) / (f_high - f_low);
+            let inside = |x: f64| x > low && x < high;
+            if !inside(middle) {
                 break;
             }
-            if self.balance(middle) < lambda { low = middle } else { high = middle }
+            let by_secant = step % 2 == 0 && inside(guess) && high - low > 4.0 * CLOSE * high;
+            let at = if by_secant { guess } else { middle };
+            let f = short(at);
+            if f < 0.0 {
+                (low, f_low, f_high) = (at, f, if by_secant { 0.5 * f_high } else { f_high });
+            } else {
+                (high, f_high, f_low) = (at, f, if by_secant { 0.5 * f_low } else { f_low });
+            }
+            // The root is near the guess: close the bracket around it from both sides.
+            for side in [1.0 - CLOSE, 1.0 + CLOSE].map(|s| s * at).into_iter().filter(|_| by_secant) {
+                if side > low && side < high && high - low < 1e-3 * high {
+                    let f = short(side);
+                    if f < 0.0 { (low, f_low) = (side, f) } else { (high, f_high) = (side, f) }
+                }
+            }
         }
         high
     }
@@ -188,26 +230,59 @@ impl<'m> Chains<'m> {
 /// The occupancy of the pools that do not escape, over enough levels to hold it, in the balance found.
 /// `model` is the model without the escaped pools.
 pub(super) fn occupancy(model: &Model, balance: &Balance) -> (StateSpace, Vec<f64>) {
-    let fallback = reaches_fallback(model, balance.open);
-    let core = core_levels(model, balance.open);
-    let levels: Vec<u32> = model
-        .pools
-        .iter()
-        .map(|p| match p.buffer {
-            Some(b) if fallback => b,
-            _ if !fallback => core,
-            _ => {
-                let ratio: f64 = balance.rate / p.service_rate();
-                let more = if ratio > 0.0 { (TAIL.ln() / ratio.ln()).ceil() } else { 0.0 };
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                core.saturating_add(more.clamp(0.0, MOST_LEVELS) as u32)
-            }
-        })
-        .collect();
-    let states = StateSpace::new(model, &levels, Top::Reflecting);
+    let states = StateSpace::new(model, &levels_at(model, balance.open, balance.rate), Top::Reflecting);
     let field = Field::new(model, &states, balance.open);
     let q = at_rest(&states, &field, field.moves.iter().copied(), balance.rate);
     (states, q)
+}
+
+/// Levels that hold all but nothing of each pool's mass at rest when receiving servers get jobs at `rate`.
+fn levels_at(model: &Model, open: usize, rate: f64) -> Vec<u32> {
+    let fallback = reaches_fallback(model, open);
+    let core = core_levels(model, open);
+    let levels = |p: &Pool| match p.buffer {
+        Some(b) if fallback => b,
+        _ if !fallback || rate >= p.service_rate() => core,
+        _ => {
+            let ratio = decay(p, rate);
+            let more = if ratio > 0.0 { (TAIL.ln() / ratio.ln()).ceil() } else { 0.0 };
+            #[allow(clippy::cast_precision_loss)]
+            let most = MOST_LEVELS / (p.law.phases() as f64).powi(2);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            core.saturating_add(more.clamp(0.0, most) as u32)
+        }
+    };
+    model.pools.iter().map(levels).collect()
+}
+
+/// The factor by which the tail of a long queue falls from level to level when jobs come at `rate`: the
+/// spectral radius of rate (rate I - rate 1 alpha - T)^-1 (M. F. Neuts, 1981), for exponential service
+/// the load.
+fn decay(pool: &Pool, rate: f64) -> f64 {
+    const STEPS: u32 = 1000;
+    let law = &pool.law;
+    let n = law.phases();
+    if n == 1 {
+        return rate / pool.service_rate();
+    }
+    let speed = pool.service_rate() * law.mean();
+    let matrix = DMatrix::from_fn(n, n, |i, j| {
+        let inside = if i == j { rate + speed * law.rate(i) } else { -speed * law.moves()[i][j] };
+        inside - rate * law.initial()[j]
+    });
+    let Some(inverse) = matrix.try_inverse() else { return 1.0 };
+    let mut x = DVector::from_element(n, 1.0);
+    let mut last = 0.0;
+    for _ in 0..STEPS {
+        x = &inverse * &x * rate;
+        let size = x.amax();
+        x /= size;
+        if (size - last).abs() < 1e-14 {
+            return size;
+        }
+        last = size;
+    }
+    last
 }
 
 /// Each pool's law at rest under these services when receiving servers get jobs at `rate`.
