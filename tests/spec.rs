@@ -249,9 +249,12 @@ fn the_name_of_a_file_may_hold_anything() {
 fn several_routers_need_plain_service() {
     let base = BASE.replacen("policy.jsq-d.d = 2", "policy.pull.routers = 2", 1);
     assert!(read(&base, &[]).is_ok());
-    for change in
-        ["pools.fast.speed=[1, 2]", "pools.fast.slots=2", "pools.fast.service.erlang={stages=2,rate=1}"]
-    {
+    for change in [
+        "pools.fast.speed=[1, 2]",
+        "pools.fast.speed=[2]",
+        "pools.fast.slots=2",
+        "pools.fast.service.erlang={stages=2,rate=1}",
+    ] {
         let told = read(&base, &[change]).unwrap_err().to_string();
         assert!(told.starts_with("m.toml:1:23: several routers"), "{change}: {told}");
     }

@@ -195,7 +195,8 @@ pub(super) fn system(model: &Model, n: u64) -> Result<Vec<u64>, FiniteError> {
     if model.policy.fallback.d == 0 {
         return Err(FiniteError::NoSample);
     }
-    let plain = |p: &crate::model::Pool| p.law.phases() == 1 && p.speed.len() < 2 && p.slots == 1;
+    let plain =
+        |p: &crate::model::Pool| p.law.phases() == 1 && p.speed.iter().all(|s| *s == 1.0) && p.slots == 1;
     if model.policy.routers.is_some() && !model.pools.iter().all(plain) {
         return Err(FiniteError::PhasesWithRouters);
     }
