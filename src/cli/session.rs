@@ -207,7 +207,8 @@ impl<'a> Session<'a> {
     }
 
     pub fn fluid_part(&self, fluid: &Fluid) -> FluidPart {
-        FluidPart::new(&fluid.model, &fluid.path, fluid.truncation, &fluid.fixed)
+        let Fluid { model, path, truncation, fixed } = fluid;
+        FluidPart::new(model, path, *truncation, fixed, fluid::job_times(model, fixed))
     }
 
     pub fn finite_parts(&self, runs: &[Summary]) -> Vec<FinitePart> {

@@ -1,7 +1,7 @@
 //! The result document: one struct that serialises, from which JSON, CSV and tables are made.
 
 use crate::finite::{Exact, ExactStatistics, Sampler, Statistics, Summary};
-use crate::fluid::{self, Event, FixedPoint, Method, Path, Snapshot, Split, StepCounts};
+use crate::fluid::{Event, FixedPoint, Method, Path, Snapshot, Split, StepCounts};
 use crate::model::{JobTimes, Measures, Model, Value};
 use crate::run::{Checked, Convergence};
 use serde::{Serialize, Serializer};
@@ -254,7 +254,13 @@ pub struct FinitePoint {
 impl FluidPart {
     /// From what the solver found.
     #[must_use]
-    pub fn new(model: &Model, path: &Path, truncation: f64, fixed: &FixedPoint) -> Self {
+    pub fn new(
+        model: &Model,
+        path: &Path,
+        truncation: f64,
+        fixed: &FixedPoint,
+        job_times: Option<JobTimes>,
+    ) -> Self {
         let point = |s: &Snapshot| TrajectoryPoint {
             time: s.time,
             tails: ByPool::new(model, s.tails.iter().cloned()),
@@ -271,7 +277,7 @@ impl FluidPart {
             tails: ByPool::new(model, fixed.tails.iter().map(|x| visible(x))),
             phases: by_phase(model, &fixed.phases),
             idle: ByPool::new(model, fixed.idle.iter().copied()),
-            job_times: fluid::job_times(model, fixed),
+            job_times,
             split: fixed.split.clone(),
             stable: fixed.is_proper(),
             trajectory: path.snapshots.iter().map(point).collect(),
