@@ -114,11 +114,12 @@ fn settle(model: &Model) -> Result<(Vec<Option<f64>>, Rest), FluidError> {
     let count = |growth: &[Option<f64>]| growth.iter().filter(|g| g.is_some()).count();
     let mut order: Vec<usize> = (0..model.pools.len()).filter(|&j| model.pools[j].buffer.is_none()).collect();
     order.sort_by(|&a, &b| model.pools[a].service_rate().total_cmp(&model.pools[b].service_rate()));
+    let largest_stream = escape::largest_stream(model);
     let mut low = count(&escape::escaping(model, least_stream(model), 0.0));
     let mut high = if model.policy.fallback.skip_full {
         order.len()
     } else {
-        count(&escape::escaping(model, escape::largest_stream(model), 0.0)).max(low)
+        count(&escape::escaping(model, largest_stream, 0.0)).max(low)
     };
     let mut gone = high;
     loop {
@@ -127,13 +128,12 @@ fn settle(model: &Model) -> Result<(Vec<Option<f64>>, Rest), FluidError> {
         let settled = without(model, &growth);
         let mass = escaped_mass(model, &growth);
         let known = low == high;
-        let stream_guess = escape::largest_stream(model);
         let rest = if settled.pools.is_empty() {
             Ok(Rest::nothing(&settled, 0))
         } else {
-            relax_and_solve(&settled, &Beside { escaped: mass, stream: stream_guess, known })
+            relax_and_solve(&settled, &Beside { escaped: mass, stream: largest_stream, known })
         };
-        let found = match rest {
+        let more_escape = match rest {
             Ok(rest) => {
                 let stream = if rest.q.is_empty() {
                     model.arrival_rate
@@ -155,10 +155,10 @@ fn settle(model: &Model) -> Result<(Vec<Option<f64>>, Rest), FluidError> {
             Err(FluidError::TooManyLevels { .. } | FluidError::NoFixedPoint { .. }) if !known => true,
             Err(error) => return Err(error),
         };
-        if found {
-            low = (gone + 1).min(high)
+        if more_escape {
+            low = (gone + 1).min(high);
         } else {
-            high = gone.saturating_sub(1).max(low)
+            high = gone.saturating_sub(1).max(low);
         }
         gone = low.midpoint(high);
     }

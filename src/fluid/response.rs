@@ -66,6 +66,8 @@ struct Queue {
     idle: f64,
     /// Mean service left from each phase.
     left: Vec<f64>,
+    /// Do phases lead to later ones only? So they do in all laws but general ones.
+    forward: bool,
 }
 
 impl Queue {
@@ -89,9 +91,8 @@ impl Queue {
         if ratio.is_some() {
             found.truncate(CORE + 1);
         }
-        let left = solve(&law, C::from(0.0), |m| C::from(if m < law.phases() { 1.0 } else { 0.0 }));
-        let left = left.iter().map(|x| x.re).collect();
-        Self { found, ratio, idle: met[pool.offset], left, law }
+        let forward = law.moves().iter().enumerate().all(|(m, row)| row[..m].iter().all(|r| *r == 0.0));
+        Self { found, ratio, idle: met[pool.offset], left: law.mean_left(), forward, law }
     }
 
     fn accepted(&self) -> f64 {
@@ -119,7 +120,7 @@ impl Queue {
 
     /// Rate of arrivals times the transform of their wait, or of their stay.
     fn transform(&self, s: C, own_service: bool) -> C {
-        let left = solve(&self.law, s, |m| C::from(self.law.exit()[m]));
+        let left = self.left_transform(s);
         let whole: C = left.iter().zip(self.law.initial()).map(|(b, p)| b * *p).sum();
         let mut sum = match self.ratio {
             Some(r) => left[0] * r * self.found[CORE][0] / (C::from(1.0) - whole * r),
@@ -131,6 +132,26 @@ impl Queue {
         }
         let waits = sum + self.idle;
         if own_service { waits * whole } else { waits }
+    }
+
+    /// The transform of the service left in each phase: x with (s I - T) x = exit, T the sub-generator of
+    /// the law.
+    fn left_transform(&self, s: C) -> DVector<C> {
+        let law = &self.law;
+        let n = law.phases();
+        let exit = |m: usize| C::from(law.exit()[m]);
+        if self.forward {
+            let mut x = DVector::from_element(n, C::from(0.0));
+            for m in (0..n).rev() {
+                let on: C = (m + 1..n).map(|to| x[to] * law.moves()[m][to]).sum();
+                x[m] = (exit(m) + on) / (s + law.rate(m));
+            }
+            return x;
+        }
+        let matrix =
+            DMatrix::from_fn(n, n, |i, j| if i == j { s + law.rate(i) } else { C::from(-law.moves()[i][j]) });
+        let exits = DVector::from_fn(n, |m, _| exit(m));
+        matrix.lu().solve(&exits).unwrap_or(exits)
     }
 }
 
@@ -145,25 +166,6 @@ fn geometric(found: &[Vec<f64>]) -> Option<f64> {
     let ratio = found[CORE + 1][0] / found[CORE][0];
     let same = found[CORE..].windows(2).all(|x| (x[1][0] - ratio * x[0][0]).abs() <= 1e-10 * x[0][0]);
     (same && ratio < 1.0).then_some(ratio)
-}
-
-/// (s I - T) x = b with the sub-generator T of the law. Phases that lead to later ones only, as in all
-/// laws but general ones, need no elimination.
-fn solve(law: &PhaseType, s: C, b: impl Fn(usize) -> C) -> DVector<C> {
-    let n = law.phases();
-    let ahead = (0..n).all(|m| law.moves()[m][..m].iter().all(|r| *r == 0.0));
-    if ahead {
-        let mut x = DVector::from_element(n, C::from(0.0));
-        for m in (0..n).rev() {
-            let on: C = (m + 1..n).map(|to| x[to] * law.moves()[m][to]).sum();
-            x[m] = (b(m) + on) / (s + law.rate(m));
-        }
-        return x;
-    }
-    let matrix =
-        DMatrix::from_fn(n, n, |i, j| if i == j { s + law.rate(i) } else { C::from(-law.moves()[i][j]) });
-    let rhs = DVector::from_fn(n, |m, _| b(m));
-    matrix.lu().solve(&rhs).unwrap_or(rhs)
 }
 
 /// Mean and quantiles over the jobs of these queues and of others, at rate `endless`, that never return.

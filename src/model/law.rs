@@ -187,6 +187,12 @@ impl PhaseType {
         Elimination::new(self, 0.0).left(self.initial.clone())
     }
 
+    /// Mean service that is left in each phase: (-T)^-1 1.
+    #[must_use]
+    pub fn mean_left(&self) -> Vec<f64> {
+        Elimination::new(self, 0.0).right(vec![1.0; self.phases()])
+    }
+
     /// The Laplace transform E exp(-s X) for s >= 0.
     #[must_use]
     pub fn laplace(&self, s: f64) -> f64 {
