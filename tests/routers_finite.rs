@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use finite_support::{assert_near, exponential, measured, model, one_pool, settings, tail, value};
 use fluidlimit::finite::{FiniteError, Settings, simulate};
 use fluidlimit::fluid::{FluidError, Plan, fixed_point, integrate};
-use fluidlimit::model::{Initial, Message, Model, PhaseType, Policy, Routers, Top, Value};
+use fluidlimit::model::{Initial, Message, Model, PhaseType, Policy, Pool, Routers, Top, Value};
 use nalgebra::{DMatrix, DVector};
 
 fn pull(streams: &[f64], messages: &[f64], message: Message) -> Policy {
@@ -264,14 +264,21 @@ fn any_number_of_threads_gives_the_same_bits() {
     assert_eq!(run(1), run(3));
 }
 
-/// Not yet: both sides say so, where only one phase is asked for they go on.
+/// Not yet: both sides say so, rather than go on as if servers worked at rate 1 and took one job at a time.
 #[test]
-fn service_with_phases_is_refused() {
+fn service_with_phases_another_speed_or_several_slots_is_refused() {
     let erlang = PhaseType::erlang(2, 2.0).unwrap();
-    let model = model(0.8, Policy::pull_by(Routers::equal(2)), &[(1.0, None, erlang)]);
-    let plan = Plan { initial: Initial::Idle, times: vec![1.0], tolerance: 1e-9, cut: Top::Reflecting };
-    assert_eq!(integrate(&model, &plan).err(), Some(FluidError::PhasesWithRouters));
-    assert_eq!(fixed_point(&model).err(), Some(FluidError::PhasesWithRouters));
-    let refused = simulate(&model, &settings(10, 1.0, 0.0, 1), &()).err();
-    assert_eq!(refused, Some(FiniteError::PhasesWithRouters));
+    let phases = model(0.8, Policy::pull_by(Routers::equal(2)), &[(1.0, None, erlang)]);
+    let with = |change: fn(&mut Pool)| {
+        let mut model = one_pool(0.8, Policy::pull_by(Routers::equal(2)), None);
+        model.pools.iter_mut().for_each(change);
+        model
+    };
+    for model in [phases, with(|p| p.speed = vec![2.0]), with(|p| p.slots = 2)] {
+        let plan = Plan { initial: Initial::Idle, times: vec![1.0], tolerance: 1e-9, cut: Top::Reflecting };
+        assert_eq!(integrate(&model, &plan).err(), Some(FluidError::PhasesWithRouters));
+        assert_eq!(fixed_point(&model).err(), Some(FluidError::PhasesWithRouters));
+        let refused = simulate(&model, &settings(10, 1.0, 0.0, 1), &()).err();
+        assert_eq!(refused, Some(FiniteError::PhasesWithRouters));
+    }
 }

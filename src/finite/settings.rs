@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::model::{Initial, Model};
+use crate::model::{Initial, Model, Pool};
 
 /// The largest n: up to here every count is exact as a floating-point number.
 const MAX_SERVERS: u64 = 1 << 53;
@@ -85,8 +85,10 @@ pub enum FiniteError {
         /// Their sum.
         sum: f64,
     },
-    /// Several routers are sampled with exponential service at constant speed only.
-    #[error("pull with several routers needs exponential service at constant speed in this version")]
+    /// Several routers are sampled with exponential service at speed 1 and with one slot only.
+    #[error(
+        "pull with several routers needs exponential service at speed 1 and with one slot in this version"
+    )]
     PhasesWithRouters,
     /// This reading knows one router only.
     #[error("several routers are read by the sampler of counts only: `simulate` without --sampler servers")]
@@ -195,9 +197,7 @@ pub(super) fn system(model: &Model, n: u64) -> Result<Vec<u64>, FiniteError> {
     if model.policy.fallback.d == 0 {
         return Err(FiniteError::NoSample);
     }
-    let plain =
-        |p: &crate::model::Pool| p.law.phases() == 1 && p.speed.iter().all(|s| *s == 1.0) && p.slots == 1;
-    if model.policy.routers.is_some() && !model.pools.iter().all(plain) {
+    if model.policy.routers.is_some() && !model.pools.iter().all(Pool::is_plain) {
         return Err(FiniteError::PhasesWithRouters);
     }
     let sizes = model.pool_sizes(n);

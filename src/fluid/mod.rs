@@ -48,8 +48,10 @@ pub enum FluidError {
         /// States allowed.
         most: usize,
     },
-    /// The theory of several routers is for exponential service.
-    #[error("pull with several routers needs exponential service in this version")]
+    /// The theory of several routers is for exponential service at speed 1, with one slot.
+    #[error(
+        "pull with several routers needs exponential service at speed 1 and with one slot in this version"
+    )]
     PhasesWithRouters,
     /// Where messages that are out of date are kept, there is no equation for the fixed point.
     #[error(

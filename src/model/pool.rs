@@ -48,6 +48,12 @@ impl Pool {
         u32::try_from(self.speed.len()).unwrap_or(u32::MAX).max(1)
     }
 
+    /// Is service exponential, at speed 1 and with one slot? Several routers know no other.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.law.phases() == 1 && self.slots == 1 && self.speed.iter().all(|s| *s == 1.0)
+    }
+
     /// Does a server that holds `level` jobs have room for one more?
     #[must_use]
     pub fn has_room(&self, level: u32) -> bool {

@@ -21,15 +21,15 @@ pub(super) use rest::fixed_point;
 
 use super::FluidError;
 use super::path::{Event, Path, Plan, Snapshot};
-use crate::model::{Model, Policy, Routers};
+use crate::model::{Model, Policy, Pool, Routers};
 use motion::Motion;
 
 /// Integrates the fluid limit of `model`, whose policy has these routers.
 ///
 /// # Errors
-/// As [`super::integrate`], and for service that is not exponential.
+/// As [`super::integrate`], and for service that is not exponential at speed 1 with one slot.
 pub(super) fn integrate(model: &Model, routers: &Routers, plan: &Plan) -> Result<Path, FluidError> {
-    if model.pools.iter().any(|p| p.law.phases() > 1) {
+    if !model.pools.iter().all(Pool::is_plain) {
         return Err(FluidError::PhasesWithRouters);
     }
     let merged = alike::merge(model, routers, &plan.initial);

@@ -46,9 +46,9 @@ pub enum Split {
 /// The limit of the path from idle.
 ///
 /// # Errors
-/// As [`crate::fluid::fixed_point`], and for service that is not exponential.
+/// As [`crate::fluid::fixed_point`], and for service that is not exponential at speed 1 with one slot.
 pub(in crate::fluid) fn fixed_point(model: &Model, routers: &Routers) -> Result<FixedPoint, FluidError> {
-    if model.pools.iter().any(|p| p.law.phases() > 1) {
+    if !model.pools.iter().all(Pool::is_plain) {
         return Err(FluidError::PhasesWithRouters);
     }
     let merged = alike::merge(model, routers, &Initial::Idle);

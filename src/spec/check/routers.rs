@@ -33,8 +33,7 @@ impl Check<'_> {
             routers.message = self.rule(rule, routers.len())?;
         }
         let several = file.routers.as_ref().filter(|_| routers.len() > 1);
-        let plain = |p: &Pool| p.law.phases() == 1 && p.speed.iter().all(|s| *s == 1.0) && p.slots == 1;
-        if let (Some(given), false) = (several, pools.iter().all(plain)) {
+        if let (Some(given), false) = (several, pools.iter().all(Pool::is_plain)) {
             let title = "several routers with service that is not exponential are not yet supported";
             let error = self.fail(Problem::Unsupported, &given.span(), title);
             return Err(error.allowed(
