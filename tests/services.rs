@@ -158,6 +158,7 @@ fn slips_in_laws_are_refused_with_their_place() {
         ("weibull = { shape = 1.5, scale = 1 }", &["shape", "below 1"]),
         ("gamma = { shape = 1, scale = 1 }", &["shape", "below 1"]),
         ("lomax = { shape = 1, scale = 1 }", &["shape", "infinite"]),
+        ("gamma = { shape = 0.5, scale = 1, mean = 2 }", &["both a scale and a mean", "must have one of"]),
     ];
     for (law, says) in cases {
         place.law(law);
