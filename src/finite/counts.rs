@@ -258,6 +258,22 @@ impl Counts {
         }
     }
 
+    /// Servers of `pool` with 1, 2, ... jobs or more by the phase of the job in service, up to `levels` and
+    /// as far as there are any; nothing where there is one phase.
+    pub(super) fn by_phase(&self, pool: usize, levels: usize) -> Vec<Vec<u64>> {
+        let servers = &self.pools[pool];
+        let Some(cells) = &servers.cells else { return Vec::new() };
+        let top = servers.tails.busy().iter().take_while(|&&servers| servers > 0).count();
+        let mut tails = vec![vec![0; cells.phases]; top];
+        let mut sum = vec![0; cells.phases];
+        for (tails, row) in tails.iter_mut().zip(cells.servers.chunks(cells.phases)).rev() {
+            sum.iter_mut().zip(row).for_each(|(sum, servers)| *sum += servers);
+            tails.clone_from(&sum);
+        }
+        tails.truncate(levels);
+        tails
+    }
+
     /// Servers of all pools by level.
     #[inline]
     pub(super) fn all(&self) -> &Tails {

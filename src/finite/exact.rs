@@ -128,6 +128,8 @@ pub struct Exact {
     pub measures: Measures,
     /// By pool, stationary means of the tails x_1, x_2, ... as fractions of all n servers.
     pub tails: Vec<Vec<f64>>,
+    /// The same by the phase of the job in service: by pool, level and phase. Nothing for pools with one phase.
+    pub phases: Vec<Vec<Vec<f64>>>,
     /// By pool, fractions of the pool's servers that hold k = 0, 1, ... jobs. Empty for a pool without
     /// servers.
     pub levels: Vec<Vec<f64>>,
@@ -148,6 +150,8 @@ pub struct ExactSnapshot {
     pub time: f64,
     /// By pool, tails as fractions of all n servers.
     pub tails: Vec<Vec<f64>>,
+    /// The same by the phase of the job in service: by pool, level and phase. Nothing for pools with one phase.
+    pub phases: Vec<Vec<Vec<f64>>>,
     /// Jobs per server.
     pub mean_jobs: f64,
     /// The probability that a job coming at this time is sent to an idle server.
@@ -285,6 +289,7 @@ fn solve(chain: &Chain, found: &Stationary, n: u64, pool_sizes: &[u64], times: &
         ExactSnapshot {
             time,
             tails: reading.tails(n),
+            phases: reading.phases(n),
             mean_jobs: reading.mean_jobs(n),
             p_idle: means[cells],
             p_wait: means[cells + 1],
@@ -296,6 +301,7 @@ fn solve(chain: &Chain, found: &Stationary, n: u64, pool_sizes: &[u64], times: &
         pool_sizes: pool_sizes.to_vec(),
         measures: stationary.account(&found.law, n).measures(chain.model),
         tails: stationary.tails(n),
+        phases: stationary.phases(n),
         levels: stationary.levels(),
         idle_servers: idle_servers(chain, &found.law, n),
         jobs: jobs(chain, &found.law),

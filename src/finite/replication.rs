@@ -65,6 +65,7 @@ pub(super) fn replication(
             let (tails, jobs) = snapshot(process.counts(), levels);
             path.messages.push(shares(process.messages(), settings.n));
             path.tails.push(tails);
+            path.phases.push(by_phase(process.counts(), levels));
             path.mean_jobs.push(jobs);
         }
         process.run(end, &mut meter, &|| control.cancelled()).then_some(())?;
@@ -84,6 +85,13 @@ pub(super) fn replication(
 #[allow(clippy::cast_precision_loss)]
 fn shares(counts: &[u64], of: u64) -> Vec<f64> {
     counts.iter().map(|&count| count as f64 / of as f64).collect()
+}
+
+/// Tails by pool, level and phase up to `levels`, as fractions of all servers.
+fn by_phase(counts: &Counts, levels: usize) -> Vec<Vec<Vec<f64>>> {
+    let n = counts.all().size();
+    let pool = |j| counts.by_phase(j, levels).iter().map(|level| shares(level, n)).collect();
+    (0..counts.pools.len()).map(pool).collect()
 }
 
 /// Tails by pool up to `levels`, as fractions of all servers, and jobs per server.

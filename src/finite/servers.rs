@@ -112,6 +112,7 @@ fn replication(
             farm.run(time, control)?;
             let (tails, jobs) = farm.snapshot(settings.levels as usize);
             path.tails.push(tails);
+            path.phases.push(farm.by_phase(settings.levels as usize));
             path.mean_jobs.push(jobs);
         }
         farm.run(end, control)?;
@@ -350,6 +351,27 @@ impl<'a, R: Rng> Farm<'a, R> {
             tails(&by_level, levels)
         });
         (tails.collect(), self.jobs as f64 / n)
+    }
+
+    /// Tails by pool, level and phase up to `levels`, as fractions of all servers; nothing for pools with
+    /// one phase.
+    #[allow(clippy::cast_precision_loss)]
+    fn by_phase(&self, levels: usize) -> Vec<Vec<Vec<f64>>> {
+        let phases = |pool: usize| self.model.pools[pool].law.phases();
+        let mut counts: Vec<Vec<Vec<f64>>> = vec![Vec::new(); self.model.pools.len()];
+        for (number, server) in (0..).zip(&self.servers) {
+            let pool = self.roster.pool(number);
+            if phases(pool) == 1 {
+                continue;
+            }
+            let reached = server.jobs.len().min(levels);
+            let rows = counts[pool].len().max(reached);
+            counts[pool].resize_with(rows, || vec![0.0; phases(pool)]);
+            counts[pool][..reached].iter_mut().for_each(|row| row[server.phase] += 1.0);
+        }
+        let n = self.roster.size() as f64;
+        counts.iter_mut().flatten().flatten().for_each(|count| *count /= n);
+        counts
     }
 
     /// What was measured up to the horizon.

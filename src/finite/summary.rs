@@ -15,6 +15,9 @@ pub struct Snapshot {
     pub time: f64,
     /// By pool, tails x_1, x_2, ... as fractions of all n servers. All snapshots of a run have as many.
     pub tails: Vec<Vec<Value>>,
+    /// The same by the phase of the job in service: S_{1,m}, S_{2,m}, ..., one list a level, of pools with
+    /// several phases.
+    pub phases: Vec<Vec<Vec<Value>>>,
     /// Jobs per server.
     pub mean_jobs: Value,
     /// Messages at each router as fractions of all n servers, where there are several routers.
@@ -30,6 +33,9 @@ pub struct Path {
     /// By sample time and pool, tails x_1, x_2, ... as fractions of all n servers, as far as any
     /// server was seen at that time or `Settings::levels` allows.
     pub tails: Vec<Vec<Vec<f64>>>,
+    /// The same by the phase of the job in service: by time, pool, level and phase. Nothing for pools with
+    /// one phase.
+    pub phases: Vec<Vec<Vec<Vec<f64>>>>,
     /// By sample time, jobs per server.
     pub mean_jobs: Vec<f64>,
     /// By sample time, messages at each router as fractions of all n servers; nothing with one router.
@@ -126,6 +132,10 @@ pub(super) fn profiles(runs: &[Replication], of: fn(&Replication) -> &[Vec<f64>]
 #[derive(Debug, Default)]
 struct Transient {
     tails: Vec<Vec<Vec<Moments>>>,
+    /// By time and pool, level after level.
+    phases: Vec<Vec<Vec<Moments>>>,
+    /// Phases of each pool, as far as any job was seen in one.
+    phase_counts: Vec<usize>,
     mean_jobs: Vec<Moments>,
     messages: Vec<Vec<Moments>>,
 }
@@ -145,12 +155,15 @@ impl Transient {
         }
         for (sums, pools) in self.tails.iter_mut().zip(&path.tails) {
             sums.resize_with(pools.len(), Vec::new);
-            for (sums, tails) in sums.iter_mut().zip(pools) {
-                let length = sums.len().max(tails.len());
-                sums.resize(length, Moments::zeros(before));
-                for (k, moments) in sums.iter_mut().enumerate() {
-                    moments.push(tails.get(k).copied().unwrap_or(0.0));
-                }
+            sums.iter_mut().zip(pools).for_each(|(sums, tails)| push_each(sums, tails, before));
+        }
+        self.phases.resize_with(path.phases.len(), Vec::new);
+        for (sums, pools) in self.phases.iter_mut().zip(&path.phases) {
+            sums.resize_with(pools.len(), Vec::new);
+            self.phase_counts.resize(pools.len(), 0);
+            for ((sums, levels), count) in sums.iter_mut().zip(pools).zip(&mut self.phase_counts) {
+                *count = levels.first().map_or(*count, Vec::len);
+                push_each(sums, &levels.concat(), before);
             }
         }
     }
@@ -167,14 +180,30 @@ impl Transient {
             });
             padded.collect()
         });
-        let sums = times.iter().zip(tails).zip(self.mean_jobs).zip(self.messages);
-        let snapshot = |(((&time, tails), jobs), messages): (((&f64, _), Moments), Vec<Moments>)| Snapshot {
+        let by_level = |(sums, &phases): (&Vec<Moments>, &usize)| {
+            let levels = sums.chunks(phases.max(1));
+            levels.map(|level| level.iter().map(|m| m.value()).collect()).collect()
+        };
+        let phases = self.phases.iter().map(|pools| pools.iter().zip(&self.phase_counts).map(by_level));
+        let mut phases: Vec<Vec<Vec<Vec<Value>>>> = phases.map(Iterator::collect).collect();
+        phases.resize_with(times.len(), Vec::new);
+        let sums = times.iter().zip(tails).zip(phases).zip(self.mean_jobs).zip(self.messages);
+        let snapshot = |((((&time, tails), phases), jobs), messages): (_, Vec<Moments>)| Snapshot {
             time,
             tails,
-            mean_jobs: jobs.value(),
+            phases,
+            mean_jobs: Moments::value(jobs),
             messages: messages.into_iter().map(Moments::value).collect(),
         };
         sums.map(snapshot).collect()
+    }
+}
+
+/// Adds one replication's list to sums over `before` others; what ends early goes on with zeros.
+fn push_each(sums: &mut Vec<Moments>, list: &[f64], before: u32) {
+    sums.resize(sums.len().max(list.len()), Moments::zeros(before));
+    for (k, moments) in sums.iter_mut().enumerate() {
+        moments.push(list.get(k).copied().unwrap_or(0.0));
     }
 }
 
@@ -263,6 +292,7 @@ mod tests {
         let path = |replication, tails: &[f64]| Path {
             replication,
             tails: vec![vec![vec![]], vec![tails.to_vec()]],
+            phases: vec![vec![vec![]], vec![tails.iter().map(|x| vec![0.25 * x, 0.75 * x]).collect()]],
             mean_jobs: vec![0.0, tails.iter().sum()],
             messages: vec![],
         };
@@ -274,6 +304,10 @@ mod tests {
         let means: Vec<f64> = all.transient[1].tails[0].iter().map(|v| v.value).collect();
         assert!((means[0] - 0.6).abs() < 1e-15 && (means[1] - 0.2).abs() < 1e-15 && means.len() == 2);
         assert_eq!(all.transient[0].tails[0].len(), 2);
+        let phases = &all.transient[1].phases[0];
+        let means: Vec<Vec<f64>> = phases.iter().map(|l| l.iter().map(|v| v.value).collect()).collect();
+        assert!((means[0][0] - 0.15).abs() < 1e-15 && (means[1][1] - 0.15).abs() < 1e-15, "{means:?}");
+        assert_eq!((means.len(), all.transient[0].phases[0].len()), (2, 0));
         assert_eq!((all.paths.len(), all.runs.len(), all.statistics.events), (1, 3, 3));
     }
 }

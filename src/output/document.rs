@@ -244,6 +244,9 @@ pub struct FinitePoint {
     pub time: f64,
     /// Tails as fractions of all servers.
     pub tails: ByPool<Vec<Value>>,
+    /// The same by the phase of the job in service, S_{i,m}, of pools with several phases.
+    #[serde(skip_serializing_if = "ByPool::is_empty")]
+    pub phases: ByPool<Vec<Vec<Value>>>,
     /// Jobs per server.
     pub mean_jobs: Value,
     /// Messages at each router as fractions of all servers, where there are several routers.
@@ -316,6 +319,7 @@ impl FinitePart {
         let point = |p: &crate::finite::Snapshot| FinitePoint {
             time: p.time,
             tails: ByPool::new(model, p.tails.iter().cloned()),
+            phases: by_phase(model, &p.phases),
             mean_jobs: p.mean_jobs,
             messages: p.messages.clone(),
         };
@@ -347,6 +351,9 @@ pub struct ExactPart {
     pub measures: Measures,
     /// Stationary tails as fractions of all servers.
     pub tails: ByPool<Vec<f64>>,
+    /// The same by the phase of the job in service, S_{i,m}, of pools with several phases.
+    #[serde(skip_serializing_if = "ByPool::is_empty")]
+    pub phases: ByPool<Vec<Vec<f64>>>,
     /// Fractions of the pool's servers by level, from 0.
     pub levels: ByPool<Vec<f64>>,
     /// Probabilities that 0, 1, ... n servers are idle.
@@ -366,6 +373,9 @@ pub struct ExactPoint {
     pub time: f64,
     /// Tails as fractions of all servers.
     pub tails: ByPool<Vec<f64>>,
+    /// The same by the phase of the job in service, S_{i,m}, of pools with several phases.
+    #[serde(skip_serializing_if = "ByPool::is_empty")]
+    pub phases: ByPool<Vec<Vec<f64>>>,
     /// Jobs per server.
     pub mean_jobs: f64,
     /// Shares of the arrivals of this moment.
@@ -384,6 +394,7 @@ impl ExactPart {
         let point = |p: &crate::finite::ExactSnapshot| ExactPoint {
             time: p.time,
             tails: visible(&p.tails),
+            phases: by_phase(model, &p.phases),
             mean_jobs: p.mean_jobs,
             p_idle: p.p_idle,
             p_wait: p.p_wait,
@@ -394,6 +405,7 @@ impl ExactPart {
             pool_sizes: ByPool::new(model, e.pool_sizes.iter().copied()),
             measures: e.measures.clone(),
             tails: visible(&e.tails),
+            phases: by_phase(model, &e.phases),
             levels: ByPool::new(model, e.levels.iter().cloned()),
             idle_servers: e.idle_servers.clone(),
             jobs: e.jobs.clone(),
@@ -404,7 +416,7 @@ impl ExactPart {
 }
 
 /// Tails by phase, of the pools that have several.
-fn by_phase(model: &Model, phases: &[Vec<Vec<f64>>]) -> ByPool<Vec<Vec<f64>>> {
+fn by_phase<T: Clone>(model: &Model, phases: &[Vec<Vec<T>>]) -> ByPool<Vec<Vec<T>>> {
     let several = ByPool::new(model, phases.iter().cloned()).0.into_iter().filter(|(_, x)| !x.is_empty());
     ByPool(several.collect())
 }

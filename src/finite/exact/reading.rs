@@ -66,6 +66,14 @@ impl<'a> Reading<'a> {
             .collect()
     }
 
+    /// The same by the phase of the job in service, one list a level; nothing for pools with one phase.
+    pub(super) fn phases(&self, n: u64) -> Vec<Vec<Vec<f64>>> {
+        let space = &self.chain.space;
+        let mut phases: Vec<_> = (0..space.pools.len()).map(|j| space.by_phase(j, &self.servers)).collect();
+        phases.iter_mut().flatten().flatten().for_each(|x| *x /= to_f64(n));
+        phases
+    }
+
     /// Fractions of the pool's servers by level.
     pub(super) fn levels(&self) -> Vec<Vec<f64>> {
         let shares = |by_level: Vec<f64>| {
