@@ -148,12 +148,7 @@ impl Check<'_> {
         let ok = |shape| new(shape, 1.0).shapes().1;
         let shape = self.real(&file.shape, &what, &format!("must be {range}"), ok)?;
         let scale = match (&file.scale, &file.mean) {
-            (Some(scale), Some(mean)) => {
-                let telling = self.sources.telling(&[scale.span(), mean.span()]);
-                let title = format!("the {name} service of pool {} has both a scale and a mean", quote(pool));
-                return Err(self.value(&telling, title).allowed("must have one of `scale` and `mean`"));
-            }
-            (Some(scale), None) => self.positive(scale, "`scale`", pool)?,
+            (Some(scale), _) => self.positive(scale, "`scale`", pool)?,
             (None, Some(_)) => 1.0,
             (None, None) => {
                 let title = format!("the {name} service of pool {} has no scale", quote(pool));
