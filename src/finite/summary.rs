@@ -132,38 +132,36 @@ pub(super) fn profiles(runs: &[Replication], of: fn(&Replication) -> &[Vec<f64>]
 #[derive(Debug, Default)]
 struct Transient {
     tails: Vec<Vec<Vec<Moments>>>,
-    /// By time and pool, level after level.
-    phases: Vec<Vec<Vec<Moments>>>,
-    /// Phases of each pool, as far as any job was seen in one.
-    phase_counts: Vec<usize>,
+    phases: Vec<Vec<Vec<Vec<Moments>>>>,
     mean_jobs: Vec<Moments>,
     messages: Vec<Vec<Moments>>,
 }
 
 impl Transient {
     fn push(&mut self, path: &Path) {
-        self.mean_jobs.resize_with(path.mean_jobs.len(), Moments::default);
-        self.tails.resize_with(path.tails.len(), Vec::new);
-        self.messages.resize_with(path.mean_jobs.len(), Vec::new);
-        for (sums, messages) in self.messages.iter_mut().zip(&path.messages) {
-            sums.resize(messages.len(), Moments::default());
-            sums.iter_mut().zip(messages).for_each(|(moments, &x)| moments.push(x));
-        }
         let before = self.mean_jobs.first().map_or(0, |m| m.count);
+        let times = path.mean_jobs.len();
+        self.mean_jobs.resize_with(times, Moments::default);
+        self.tails.resize_with(times, Vec::new);
+        self.phases.resize_with(times, Vec::new);
+        self.messages.resize_with(times, Vec::new);
         for (moments, &x) in self.mean_jobs.iter_mut().zip(&path.mean_jobs) {
             moments.push(x);
+        }
+        for (sums, messages) in self.messages.iter_mut().zip(&path.messages) {
+            push_each(sums, messages, before);
         }
         for (sums, pools) in self.tails.iter_mut().zip(&path.tails) {
             sums.resize_with(pools.len(), Vec::new);
             sums.iter_mut().zip(pools).for_each(|(sums, tails)| push_each(sums, tails, before));
         }
-        self.phases.resize_with(path.phases.len(), Vec::new);
         for (sums, pools) in self.phases.iter_mut().zip(&path.phases) {
             sums.resize_with(pools.len(), Vec::new);
-            self.phase_counts.resize(pools.len(), 0);
-            for ((sums, levels), count) in sums.iter_mut().zip(pools).zip(&mut self.phase_counts) {
-                *count = levels.first().map_or(*count, Vec::len);
-                push_each(sums, &levels.concat(), before);
+            for (sums, levels) in sums.iter_mut().zip(pools) {
+                sums.resize_with(sums.len().max(levels.len()), Vec::new);
+                for (k, sums) in sums.iter_mut().enumerate() {
+                    push_each(sums, levels.get(k).map_or(&[], Vec::as_slice), before);
+                }
             }
         }
     }
@@ -173,27 +171,23 @@ impl Transient {
         let pools = self.tails.first().map_or(0, Vec::len);
         let longest = |j: usize| self.tails.iter().map(|pools| pools[j].len()).max().unwrap_or(0);
         let lengths: Vec<usize> = (0..pools).map(longest).collect();
+        let values = |sums: Vec<Moments>| sums.into_iter().map(Moments::value).collect();
         let tails = self.tails.into_iter().map(|pools| {
             let padded = pools.into_iter().zip(&lengths).map(|(mut sums, &length)| {
                 sums.resize(length, Moments::zeros(count));
-                sums.into_iter().map(Moments::value).collect()
+                values(sums)
             });
             padded.collect()
         });
-        let by_level = |(sums, &phases): (&Vec<Moments>, &usize)| {
-            let levels = sums.chunks(phases.max(1));
-            levels.map(|level| level.iter().map(|m| m.value()).collect()).collect()
-        };
-        let phases = self.phases.iter().map(|pools| pools.iter().zip(&self.phase_counts).map(by_level));
-        let mut phases: Vec<Vec<Vec<Vec<Value>>>> = phases.map(Iterator::collect).collect();
-        phases.resize_with(times.len(), Vec::new);
+        let of_pool = |levels: Vec<Vec<Moments>>| levels.into_iter().map(values).collect();
+        let phases = self.phases.into_iter().map(|pools| pools.into_iter().map(of_pool).collect());
         let sums = times.iter().zip(tails).zip(phases).zip(self.mean_jobs).zip(self.messages);
-        let snapshot = |((((&time, tails), phases), jobs), messages): (_, Vec<Moments>)| Snapshot {
+        let snapshot = |((((&time, tails), phases), jobs), messages): (((_, _), Moments), _)| Snapshot {
             time,
             tails,
             phases,
-            mean_jobs: Moments::value(jobs),
-            messages: messages.into_iter().map(Moments::value).collect(),
+            mean_jobs: jobs.value(),
+            messages: values(messages),
         };
         sums.map(snapshot).collect()
     }
