@@ -280,6 +280,26 @@ impl Counts {
         self.together.as_ref().unwrap_or(&self.pools[0].tails)
     }
 
+    /// The phase of the job in service at a uniformly random server of `pool` that holds `level` jobs;
+    /// the first of them if it has one phase or `level` is 0.
+    #[inline]
+    pub(super) fn random_phase<R: Rng>(&self, pool: usize, level: usize, rng: &mut R) -> usize {
+        let servers = &self.pools[pool];
+        match &servers.cells {
+            Some(cells) if level > 0 => cells.phase_of(level, below(rng, servers.tails.exactly(level))),
+            _ => 0,
+        }
+    }
+
+    /// How many servers of `pool` hold `level` jobs, the one in service in `phase` if there is any.
+    pub(super) fn exactly(&self, pool: usize, level: usize, phase: usize) -> u64 {
+        let servers = &self.pools[pool];
+        match &servers.cells {
+            Some(cells) if level > 0 => cells.servers.get(cells.row(level) + phase).copied().unwrap_or(0),
+            _ => servers.tails.exactly(level),
+        }
+    }
+
     /// Hands a job to a random server of `pool` that holds `level` jobs. Returns how many servers of
     /// the pool held `level + 1` or more before.
     #[inline]
@@ -290,20 +310,24 @@ impl Counts {
         service: &Service,
         rng: &mut R,
     ) -> u64 {
+        let phase = match &self.pools[pool].cells {
+            Some(_) if level == 0 => service.start(rng),
+            _ => self.random_phase(pool, level, rng),
+        };
+        self.raise(pool, level, phase)
+    }
+
+    /// Hands a job to a server of `pool` that holds `level` jobs and has this phase, the one that the job
+    /// starts in if the server is idle. Returns what [`Self::arrive`] does.
+    #[inline]
+    pub(super) fn raise(&mut self, pool: usize, level: usize, phase: usize) -> u64 {
         let servers = &mut self.pools[pool];
-        let busy = &mut self.busy[servers.first_phase..];
-        match &mut servers.cells {
-            None => busy[0] += u64::from(level == 0),
-            Some(cells) if level == 0 => {
-                let phase = service.start(rng);
-                cells.add(1, phase, 1);
-                busy[phase] += 1;
-            }
-            Some(cells) => {
-                let phase = cells.phase_of(level, below(rng, servers.tails.exactly(level)));
+        self.busy[servers.first_phase + phase] += u64::from(level == 0);
+        if let Some(cells) = &mut servers.cells {
+            if level > 0 {
                 cells.remove(level, phase);
-                cells.add(level + 1, phase, 1);
             }
+            cells.add(level + 1, phase, 1);
         }
         if let Some(together) = &mut self.together {
             together.raise(level);
@@ -322,18 +346,21 @@ impl Counts {
         service: &Service,
         rng: &mut R,
     ) -> u64 {
+        let several = self.pools[pool].cells.is_some();
+        let next = if several && level > 1 { service.start(rng) } else { 0 };
+        self.lower(pool, level, phase, next)
+    }
+
+    /// The same with the phase that the next job, if any, starts in.
+    #[inline]
+    pub(super) fn lower(&mut self, pool: usize, level: usize, phase: usize, next: usize) -> u64 {
         let servers = &mut self.pools[pool];
-        let busy = &mut self.busy[servers.first_phase..];
-        match &mut servers.cells {
-            None => busy[0] -= u64::from(level == 1),
-            Some(cells) => {
-                cells.remove(level, phase);
-                busy[phase] -= 1;
-                if level > 1 {
-                    let next = service.start(rng);
-                    cells.add(level - 1, next, 1);
-                    busy[next] += 1;
-                }
+        self.busy[servers.first_phase + phase] -= 1;
+        self.busy[servers.first_phase + next] += u64::from(level > 1);
+        if let Some(cells) = &mut servers.cells {
+            cells.remove(level, phase);
+            if level > 1 {
+                cells.add(level - 1, next, 1);
             }
         }
         if let Some(together) = &mut self.together {

@@ -127,7 +127,7 @@ pub fn simulate(model: &Model, settings: &Settings, control: &dyn Control) -> Re
     let sizes = settings::check(model, settings)?;
     let start = start::start(model, &settings.initial, &sizes)?;
     let system = System::new(model, settings.n);
-    let tables = model.policy.routers.as_ref().map(|r| RouterTables::new(model, r, settings, &sizes, &start));
+    let tables = model.policy.routers.as_ref().map(RouterTables::new);
     replicate(Sampler::Counts, settings, sizes, control, |number| {
         let rng = streams::stream(settings.seed, settings.n, number);
         let done = match &tables {

@@ -61,6 +61,13 @@ impl System {
             buffers,
         }
     }
+
+    /// Does a clock ring in vain at a server of `pool` that holds `level` jobs? Clocks ring at the highest
+    /// speed: a slower server lets a part of the rings pass.
+    #[inline]
+    pub(super) fn passes<R: Rng>(&self, pool: usize, level: usize, rng: &mut R) -> bool {
+        self.slowness[pool].get(level - 1).is_some_and(|&relative| unit(rng) >= relative)
+    }
 }
 
 /// The highest speed of a pool that its servers can reach; it does not fall with the level.
@@ -77,7 +84,7 @@ fn slowness(pool: &Pool) -> Vec<f64> {
 
 /// The rate of each kind of event, summed up: arrivals first, then services by pool and phase.
 #[derive(Debug, Clone)]
-struct Clocks {
+pub(super) struct Clocks {
     /// Jobs per unit of time, over all servers.
     arrivals: f64,
     services: Vec<Clock>,
@@ -95,7 +102,7 @@ struct Clock {
 }
 
 impl Clocks {
-    fn new(system: &System) -> Self {
+    pub(super) fn new(system: &System) -> Self {
         let pools = system.services.iter().enumerate();
         let services = pools.flat_map(|(pool, service)| {
             let phases = service.rates().enumerate();
@@ -107,7 +114,7 @@ impl Clocks {
     /// Sets the clocks for these servers at work. Returns the rate of all events.
     #[inline]
     #[allow(clippy::cast_precision_loss)]
-    fn set(&mut self, busy: &[u64]) -> f64 {
+    pub(super) fn set(&mut self, busy: &[u64]) -> f64 {
         let mut sum = self.arrivals;
         for (clock, &busy) in self.services.iter_mut().zip(busy) {
             sum += clock.rate * busy as f64;
@@ -119,7 +126,7 @@ impl Clocks {
     /// The clock that rings, if `u` is uniform between 0 and the rate of all events: a pool and a
     /// phase, or `None` for an arrival.
     #[inline]
-    fn ringing(&self, u: f64, busy: &[u64]) -> Option<(usize, usize)> {
+    pub(super) fn ringing(&self, u: f64, busy: &[u64]) -> Option<(usize, usize)> {
         if u < self.arrivals {
             return None;
         }
@@ -202,10 +209,7 @@ impl<'a, R: Rng> Process<'a, R> {
             return;
         };
         let level = counts.random_level(pool, phase, rng);
-        // Clocks ring at the highest speed: a slower server lets a part of the rings pass.
-        if let Some(&relative) = system.slowness[pool].get(level - 1)
-            && unit(rng) >= relative
-        {
+        if system.passes(pool, level, rng) {
             return;
         }
         let service = &system.services[pool];

@@ -1,20 +1,20 @@
 //! Pull with several routers at finite n: who holds whose message, as counts.
 //!
-//! Beside the servers by pool and level, the state is how many of them have a message at each router: of
-//! the idle servers all, of the busy ones none, unless messages that are out of date are kept. Servers
-//! of one pool with one level and one holder are exchangeable, so that is the whole state. An event costs
-//! what it takes to look through the pools and levels of one router, or the routers of one level.
+//! Beside the servers by pool, level and phase, the state is how many of them have a message at each
+//! router: of the idle servers all, of the busy ones none, unless messages that are out of date are kept.
+//! Servers of one pool with one level, phase and holder are exchangeable, so that is the whole state. An
+//! event costs what it takes to look through the cells of one router, or the routers of one cell.
 
 use rand::Rng;
 
-use super::Settings;
 use super::counts::Counts;
 use super::estimate::Meter;
-use super::process::{Observer, PATIENCE, System, holding_time};
+use super::process::{Clocks, Observer, PATIENCE, System, holding_time};
 use super::replication::{Jumps, Traffic};
+use super::service::PhaseEnd;
 use super::start::Start;
 use super::streams::{below, unit};
-use crate::model::{Initial, Message, Model, Routers};
+use crate::model::{Message, Routers};
 
 /// The parts of a model that do not change.
 #[derive(Debug)]
@@ -24,11 +24,6 @@ pub(super) struct RouterTables {
     /// The same of the messages.
     messages: Vec<f64>,
     keep: bool,
-    /// Service rate of each pool.
-    rates: Vec<f64>,
-    arrivals: f64,
-    /// Idle servers of each pool at time 0 by the router that holds their message.
-    start: Vec<Vec<u64>>,
 }
 
 /// Running sums.
@@ -48,46 +43,13 @@ fn draw<R: Rng>(sums: &[f64], rng: &mut R) -> usize {
 }
 
 impl RouterTables {
-    /// The tables for n servers, `sizes` of each pool.
-    #[allow(clippy::cast_precision_loss)]
-    pub(super) fn new(
-        model: &Model,
-        routers: &Routers,
-        settings: &Settings,
-        sizes: &[u64],
-        start: &Start,
-    ) -> Self {
-        let busy = start.busy.iter().map(|busy| busy.first().copied().unwrap_or(0));
-        let idle = sizes.iter().zip(busy).map(|(size, busy)| size - busy);
-        let start = idle.enumerate().map(|(j, idle)| split(model, routers, &settings.initial, j, idle));
+    pub(super) fn new(routers: &Routers) -> Self {
         Self {
             streams: cumulative(&routers.streams),
             messages: cumulative(&routers.messages),
             keep: routers.message == Message::Keep,
-            rates: model.pools.iter().map(|p| p.law.exit()[0]).collect(),
-            arrivals: model.arrival_rate * settings.n as f64,
-            start: start.collect(),
         }
     }
-}
-
-/// Splits the idle servers of one pool over the routers: rounded so that they add up.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn split(model: &Model, routers: &Routers, initial: &Initial, pool: usize, idle: u64) -> Vec<u64> {
-    let mut sums = cumulative(&initial.held_messages(model, routers, pool));
-    let total = sums.last().copied().unwrap_or(0.0);
-    if total <= 0.0 {
-        // Fewer servers are idle than one: rounding left some over.
-        sums = cumulative(&routers.messages);
-    }
-    let total = sums.last().copied().unwrap_or(1.0);
-    let ends = sums.iter().map(|sum| (sum / total * idle as f64).round() as u64);
-    let counts = ends.scan(0, |before, end| {
-        let here = end - *before;
-        *before = end;
-        Some(here)
-    });
-    counts.collect()
 }
 
 /// One replication under way.
@@ -96,7 +58,8 @@ pub(super) struct RouterProcess<'a, R> {
     tables: &'a RouterTables,
     system: &'a System,
     counts: Counts,
-    /// Servers with a message out, by pool, level and router.
+    clocks: Clocks,
+    /// Servers with a message out, by pool, cell ([`Self::cell`]) and router.
     held: Vec<Vec<Vec<u64>>>,
     /// Messages at each router.
     messages: Vec<u64>,
@@ -112,110 +75,98 @@ pub(super) struct RouterProcess<'a, R> {
 struct Server {
     pool: usize,
     level: usize,
+    /// Phase of the job in service; 0 without one.
+    phase: usize,
     holder: Option<usize>,
 }
 
 impl<'a, R: Rng> RouterProcess<'a, R> {
     pub(super) fn new(tables: &'a RouterTables, system: &'a System, start: &Start, mut rng: R) -> Self {
         let counts = Counts::new(start, &system.sizes, &system.buffers, &system.services, &mut rng);
-        let held: Vec<Vec<Vec<u64>>> = tables.start.iter().map(|idle| vec![idle.clone()]).collect();
+        let held: Vec<Vec<Vec<u64>>> = start.held.iter().map(|idle| vec![idle.clone()]).collect();
         let routers = 0..tables.streams.len();
-        let messages = routers.map(|r| tables.start.iter().map(|idle| idle[r]).sum()).collect();
-        let mut process = Self {
-            tables,
-            system,
-            counts,
-            held,
-            messages,
-            rng,
-            next: 0.0,
-            patience: PATIENCE,
-            traffic: Traffic::default(),
-        };
-        process.next = holding_time(process.rate(), &mut process.rng);
-        process
-    }
-
-    /// The rate of all events.
-    #[allow(clippy::cast_precision_loss)]
-    fn rate(&self) -> f64 {
-        let services = self.tables.rates.iter().zip(self.counts.busy());
-        self.tables.arrivals + services.map(|(rate, &busy)| rate * busy as f64).sum::<f64>()
+        let messages = routers.map(|r| start.held.iter().map(|idle| idle[r]).sum()).collect();
+        let mut clocks = Clocks::new(system);
+        let next = holding_time(clocks.set(counts.busy()), &mut rng);
+        let traffic = Traffic::default();
+        Self { tables, system, counts, clocks, held, messages, rng, next, patience: PATIENCE, traffic }
     }
 
     fn arrival<O: Observer>(&mut self, now: f64, observer: &mut O) {
         self.traffic.arrived += 1;
         let router = draw(&self.tables.streams, &mut self.rng);
-        let server = if self.messages[router] > 0 {
-            let server = self.sender(router);
-            self.take_message(server);
-            Server { holder: None, ..server }
+        let mut server = if self.messages[router] > 0 {
+            self.sender(router)
         } else {
             observer.fell_back();
-            let server = self.any_server();
-            if server.level == 0 && !self.tables.keep {
-                self.take_message(server);
-                self.traffic.sent += 1;
-                Server { holder: None, ..server }
-            } else {
-                server
-            }
+            self.any_server()
         };
-        let Server { pool, level, holder } = server;
+        let is_used = self.messages[router] > 0;
+        let is_withdrawn = !is_used && server.level == 0 && !self.tables.keep;
+        if is_used || is_withdrawn {
+            self.take_message(server);
+            server.holder = None;
+            self.traffic.sent += u64::from(is_withdrawn);
+        }
+        let Server { pool, level, .. } = server;
         if level >= self.counts.pools[pool].buffer {
             observer.lost(pool);
             return;
         }
-        if let Some(r) = holder {
-            self.move_message(pool, level, level + 1, r);
-        }
-        let before = self.counts.arrive(pool, level, &self.system.services[pool], &mut self.rng);
+        let phase = if level == 0 { self.system.services[pool].start(&mut self.rng) } else { server.phase };
+        self.move_message(server, level + 1, phase);
+        let before = self.counts.raise(pool, level, phase);
         observer.accepted(now, pool, level, before);
     }
 
-    /// The departure that the point `u` of the interval of all service rates falls on.
-    #[allow(clippy::cast_precision_loss)]
-    fn departure<O: Observer>(&mut self, now: f64, mut u: f64, observer: &mut O) {
-        let busy = self.counts.busy();
-        // Rounding can put u at the very end: that is the last pool with anybody at work.
-        let Some(mut pool) = busy.iter().rposition(|&servers| servers > 0) else { return };
-        for (j, (rate, &servers)) in self.tables.rates.iter().zip(busy).enumerate() {
-            let here = rate * servers as f64;
-            if u < here {
-                pool = j;
-                break;
-            }
-            u -= here;
+    /// The end of a phase in this pool, or a ring of its clock in vain.
+    fn service<O: Observer>(&mut self, now: f64, pool: usize, phase: usize, observer: &mut O) {
+        let level = self.counts.random_level(pool, phase, &mut self.rng);
+        if self.system.passes(pool, level, &mut self.rng) {
+            return;
         }
-        let level = self.counts.random_level(pool, 0, &mut self.rng);
-        let holder = self.random_holder(pool, level);
-        match holder {
-            Some(r) => self.move_message(pool, level, level - 1, r),
-            None if level == 1 => {
-                let router = draw(&self.tables.messages, &mut self.rng);
-                self.held[pool][0][router] += 1;
-                self.messages[router] += 1;
-                self.traffic.sent += 1;
+        let server = Server { pool, level, phase, holder: self.random_holder(pool, level, phase) };
+        let service = &self.system.services[pool];
+        match service.end(phase, &mut self.rng) {
+            PhaseEnd::Next(to) => {
+                self.move_message(server, level, to);
+                self.counts.change_phase(pool, level, phase, to);
+                observer.changed_phase();
             }
-            None => {}
+            PhaseEnd::Exit => {
+                let next = if level > 1 { service.start(&mut self.rng) } else { 0 };
+                if level == 1 && server.holder.is_none() {
+                    let router = draw(&self.tables.messages, &mut self.rng);
+                    self.held[pool][0][router] += 1;
+                    self.messages[router] += 1;
+                    self.traffic.sent += 1;
+                } else {
+                    self.move_message(server, level - 1, next);
+                }
+                let before = self.counts.lower(pool, level, phase, next);
+                observer.departed(now, pool, level, before);
+            }
         }
-        let before = self.counts.depart(pool, level, 0, &self.system.services[pool], &mut self.rng);
-        observer.departed(now, pool, level, before);
     }
 
     /// The server of a uniformly random message at this router, which has some.
     fn sender(&mut self, router: usize) -> Server {
         let mut rank = below(&mut self.rng, self.messages[router]);
-        for (pool, levels) in self.held.iter().enumerate() {
-            for (level, by_router) in levels.iter().enumerate() {
+        for (pool, cells) in self.held.iter().enumerate() {
+            for (cell, by_router) in cells.iter().enumerate() {
                 if rank < by_router[router] {
-                    return Server { pool, level, holder: Some(router) };
+                    let phases = self.system.services[pool].phases();
+                    let (level, phase) = match cell.checked_sub(1) {
+                        Some(busy) => (busy / phases + 1, busy % phases),
+                        None => (0, 0),
+                    };
+                    return Server { pool, level, phase, holder: Some(router) };
                 }
                 rank -= by_router[router];
             }
         }
         // Not reached: the counts add up to the router's messages.
-        Server { pool: 0, level: 0, holder: Some(router) }
+        Server { pool: 0, level: 0, phase: 0, holder: Some(router) }
     }
 
     /// A uniformly random server of the whole system.
@@ -230,13 +181,19 @@ impl<'a, R: Rng> RouterProcess<'a, R> {
             rank -= pool.tails.size();
         }
         let level = self.counts.pools[chosen].tails.level_of(rank);
-        Server { pool: chosen, level, holder: self.random_holder(chosen, level) }
+        let phase = self.counts.random_phase(chosen, level, &mut self.rng);
+        Server { pool: chosen, level, phase, holder: self.random_holder(chosen, level, phase) }
     }
 
-    /// The holder of the message of a uniformly random server of one pool and level.
-    fn random_holder(&mut self, pool: usize, level: usize) -> Option<usize> {
-        let by_router = self.held[pool].get(level)?;
-        let mut rank = below(&mut self.rng, self.counts.pools[pool].tails.exactly(level));
+    /// The place of a level and a phase among the cells of a pool: idle servers, then level by level.
+    fn cell(&self, pool: usize, level: usize, phase: usize) -> usize {
+        level.checked_sub(1).map_or(0, |k| 1 + k * self.system.services[pool].phases() + phase)
+    }
+
+    /// The holder of the message of a uniformly random server of one pool, level and phase.
+    fn random_holder(&mut self, pool: usize, level: usize, phase: usize) -> Option<usize> {
+        let by_router = self.held[pool].get(self.cell(pool, level, phase))?;
+        let mut rank = below(&mut self.rng, self.counts.exactly(pool, level, phase));
         for (r, &servers) in by_router.iter().enumerate() {
             if rank < servers {
                 return Some(r);
@@ -249,19 +206,23 @@ impl<'a, R: Rng> RouterProcess<'a, R> {
     /// The message of this server is gone.
     fn take_message(&mut self, server: Server) {
         if let Some(r) = server.holder {
-            self.held[server.pool][server.level][r] -= 1;
+            let cell = self.cell(server.pool, server.level, server.phase);
+            self.held[server.pool][cell][r] -= 1;
             self.messages[r] -= 1;
         }
     }
 
-    /// A server with a message at router r changes its level.
-    fn move_message(&mut self, pool: usize, from: usize, to: usize, r: usize) {
-        let levels = &mut self.held[pool];
-        if to >= levels.len() {
-            levels.resize_with(to + 1, || vec![0; self.messages.len()]);
+    /// A server changes its level and phase, and takes the message that it may have out with it.
+    fn move_message(&mut self, server: Server, level: usize, phase: usize) {
+        let Some(r) = server.holder else { return };
+        let from = self.cell(server.pool, server.level, server.phase);
+        let to = self.cell(server.pool, level, phase);
+        let cells = &mut self.held[server.pool];
+        if to >= cells.len() {
+            cells.resize_with(to + 1, || vec![0; self.messages.len()]);
         }
-        levels[from][r] -= 1;
-        levels[to][r] += 1;
+        cells[from][r] -= 1;
+        cells[to][r] += 1;
     }
 }
 
@@ -271,15 +232,16 @@ impl<R: Rng> Jumps for RouterProcess<'_, R> {
     }
 
     fn run(&mut self, until: f64, meter: &mut Meter, cancelled: &dyn Fn() -> bool) -> bool {
+        let mut rate = self.clocks.set(self.counts.busy());
         while self.next <= until {
             let now = self.next;
-            let u = unit(&mut self.rng) * self.rate();
-            if u < self.tables.arrivals {
-                self.arrival(now, meter);
-            } else {
-                self.departure(now, u - self.tables.arrivals, meter);
+            let u = unit(&mut self.rng) * rate;
+            match self.clocks.ringing(u, self.counts.busy()) {
+                Some((pool, phase)) => self.service(now, pool, phase, meter),
+                None => self.arrival(now, meter),
             }
-            self.next = now + holding_time(self.rate(), &mut self.rng);
+            rate = self.clocks.set(self.counts.busy());
+            self.next = now + holding_time(rate, &mut self.rng);
             self.patience -= 1;
             if self.patience == 0 {
                 self.patience = PATIENCE;

@@ -14,6 +14,8 @@ pub(super) struct Start {
     /// By pool and level, how many servers with exactly that many jobs have the one in service in each
     /// phase; nothing for a pool where it starts in a phase drawn by the law.
     pub(super) phases: Vec<Vec<Vec<u64>>>,
+    /// By pool, how many idle servers have a message at each router; one number with one router.
+    pub(super) held: Vec<Vec<u64>>,
 }
 
 /// The start with tails rounded to whole servers of the pool, so that a tail equal to the pool's share
@@ -32,7 +34,18 @@ pub(super) fn start(model: &Model, initial: &Initial, sizes: &[u64]) -> Result<S
         Initial::PhaseTails(tails) => tails.iter().zip(&busy).map(|(t, busy)| phases(t, busy)).collect(),
         _ => vec![Vec::new(); sizes.len()],
     };
-    Ok(Start { busy, phases })
+    let idle = |j: usize| sizes[j] - busy[j].first().copied().unwrap_or(0);
+    let held = (0..sizes.len()).map(|j| held(model, initial, j, idle(j))).collect();
+    Ok(Start { busy, phases, held })
+}
+
+/// The idle servers of pool j by the router that holds their message.
+pub(super) fn held(model: &Model, initial: &Initial, j: usize, idle: u64) -> Vec<u64> {
+    let Some(routers) = &model.policy.routers else { return vec![idle] };
+    let masses = initial.held_messages(model, routers, j);
+    // Where the start has no idle server at all, rounding can leave one: its message went the usual way.
+    let usual = masses.iter().all(|&z| z <= 0.0);
+    split(idle, if usual { &routers.messages } else { &masses })
 }
 
 /// Servers by level and phase.
