@@ -35,6 +35,8 @@ pub(super) struct Account {
     pub(super) fallbacks: f64,
     /// Servers that the fallback samples.
     pub(super) sampled: f64,
+    /// Messages, where they are counted one by one and do not follow from the rest.
+    pub(super) messages: Option<f64>,
     /// By pool, in the model's order.
     pub(super) pools: Vec<PoolAccount>,
 }
@@ -48,7 +50,7 @@ impl Account {
         let accepted = sum(|p| p.met_idle + p.met_busy);
         let completed = sum(|p| p.completed);
         let per_sample = 2.0 * self.sampled;
-        let messages = match model.policy.messages {
+        let messages = self.messages.unwrap_or_else(|| match model.policy.messages {
             Messages::PerIdleServer => {
                 let asked = if self.sampled > 1.0 { per_sample * self.fallbacks } else { 0.0 };
                 sum(|p| p.became_idle) + asked
@@ -56,7 +58,7 @@ impl Account {
             Messages::PerSample => per_sample * arrivals,
             Messages::PerDeparture => completed,
             Messages::None => 0.0,
-        };
+        });
         let by_rate = |of: fn(&PoolAccount) -> f64| {
             model.pools.iter().zip(&self.pools).map(|(pool, p)| pool.service_rate() * of(p)).sum::<f64>()
         };

@@ -185,6 +185,7 @@ impl Meter {
             time,
             fallbacks: to_f64(self.tally.fallbacks - self.before.fallbacks),
             sampled: to_f64(sampled),
+            messages: None,
             pools: sizes.iter().enumerate().map(|(j, &size)| self.pool(j, size)).collect(),
         };
         let shown = |j: usize| seen(&self.integrals[j]).min(levels);

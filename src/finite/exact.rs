@@ -5,6 +5,7 @@
 //! with the number of states, so it is for small n: what it gives has no interval.
 
 mod chain;
+mod places;
 mod reading;
 mod routing;
 mod sparse;
@@ -74,6 +75,13 @@ pub enum ExactError {
         /// Arrival rate over capacity.
         load: f64,
     },
+    /// Messages gather at several routers.
+    #[error(
+        "several routers get messages but no jobs, and keep them: where messages end up depends on the start, \
+         so there is no single stationary law. Give these routers jobs, or no messages, or let messages be \
+         withdrawn"
+    )]
+    Hoarders,
     /// The iteration did not settle.
     #[error("{sweeps} sweeps over {states} states left a residual of {residual:.1e}; choose a smaller n")]
     NotConverged {
@@ -130,6 +138,8 @@ pub struct Exact {
     pub tails: Vec<Vec<f64>>,
     /// The same by the phase of the job in service: by pool, level and phase. Nothing for pools with one phase.
     pub phases: Vec<Vec<Vec<f64>>>,
+    /// Stationary means of the messages at each router as fractions of n; nothing with one router.
+    pub messages: Vec<f64>,
     /// By pool, fractions of the pool's servers that hold k = 0, 1, ... jobs. Empty for a pool without
     /// servers.
     pub levels: Vec<Vec<f64>>,
@@ -152,6 +162,8 @@ pub struct ExactSnapshot {
     pub tails: Vec<Vec<f64>>,
     /// The same by the phase of the job in service: by pool, level and phase. Nothing for pools with one phase.
     pub phases: Vec<Vec<Vec<f64>>>,
+    /// Messages at each router as fractions of n; nothing with one router.
+    pub messages: Vec<f64>,
     /// Jobs per server.
     pub mean_jobs: f64,
     /// The probability that a job coming at this time is sent to an idle server.
@@ -198,7 +210,6 @@ pub fn exact(
     announce: &dyn Fn(&Size),
 ) -> Result<Exact, ExactError> {
     let pool_sizes = settings::system(model, n)?;
-    settings::one_router(model)?;
     let start = start::start(model, initial, &pool_sizes)?;
     let mut last_time = 0.0;
     for &time in times {
@@ -273,35 +284,37 @@ fn next_cut(tried: &[Tried], n: u64) -> Result<u32, ExactError> {
 /// Reads the stationary law, and the law at `times`.
 fn solve(chain: &Chain, found: &Stationary, n: u64, pool_sizes: &[u64], times: &[f64]) -> Exact {
     let stationary = Reading::new(chain, &found.law);
-    // What a job meets and who stands at the cut, for every state, beside the servers per cell.
-    let cells = chain.cells.len();
+    // What a job meets and who stands at the cut, for every state, beside servers and messages.
+    let width = Reading::width(chain);
     let met = if times.is_empty() { Vec::new() } else { met(chain) };
-    let path = transient::transient(&chain.generator, chain.start.clone(), times, cells + 4, |law, means| {
-        let (servers, rest) = means.split_at_mut(cells);
-        Reading::servers(chain, law, servers);
+    let path = transient::transient(&chain.generator, chain.start.clone(), times, width + 4, |law, means| {
+        let (servers, rest) = means.split_at_mut(width);
+        Reading::means(chain, law, servers);
         for (i, mean) in rest[..3].iter_mut().enumerate() {
             *mean = law.iter().zip(&met).map(|(p, met)| p * met[i]).sum();
         }
         rest[3] = chain.cut_mass(law);
     });
     let snapshot = |(&time, means): (&f64, &Vec<f64>)| {
-        let reading = Reading::of(chain, means[..cells].to_vec());
+        let reading = Reading::of(chain, means[..width].to_vec());
         ExactSnapshot {
             time,
             tails: reading.tails(n),
             phases: reading.phases(n),
+            messages: reading.messages(n),
             mean_jobs: reading.mean_jobs(n),
-            p_idle: means[cells],
-            p_wait: means[cells + 1],
-            p_block: means[cells + 2],
+            p_idle: means[width],
+            p_wait: means[width + 1],
+            p_block: means[width + 2],
         }
     };
     Exact {
         n,
         pool_sizes: pool_sizes.to_vec(),
-        measures: stationary.account(&found.law, n).measures(chain.model),
+        measures: stationary.account(&found.law, n).measures(chain.places.model),
         tails: stationary.tails(n),
         phases: stationary.phases(n),
+        messages: stationary.messages(n),
         levels: stationary.levels(),
         idle_servers: idle_servers(chain, &found.law, n),
         jobs: jobs(chain, &found.law),
@@ -312,7 +325,7 @@ fn solve(chain: &Chain, found: &Stationary, n: u64, pool_sizes: &[u64], times: &
             sweeps: found.sweeps,
             residual: found.residual,
             cut_mass: chain.cut_mass(&found.law),
-            cut_mass_transient: path.means.iter().map(|means| means[cells + 3]).fold(0.0, f64::max),
+            cut_mass_transient: path.means.iter().map(|means| means[width + 3]).fold(0.0, f64::max),
             uniformisation_rate: path.rate,
             uniformisation_steps: path.steps,
         },

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::model::{Initial, Model, Pool};
+use crate::model::{Initial, Model};
 
 /// The largest n: up to here every count is exact as a floating-point number.
 const MAX_SERVERS: u64 = 1 << 53;
@@ -85,11 +85,9 @@ pub enum FiniteError {
         /// Their sum.
         sum: f64,
     },
-    /// Several routers are sampled with exponential service at speed 1 and with one slot only.
-    #[error(
-        "pull with several routers needs exponential service at speed 1 and with one slot in this version"
-    )]
-    PhasesWithRouters,
+    /// Whose router is told when one of several slots becomes free is not defined.
+    #[error("pull with several routers needs pools with one slot")]
+    SlotsWithRouters,
     /// This reading knows one router only.
     #[error("several routers are read by the sampler of counts only: `simulate` without --sampler servers")]
     SeveralRouters,
@@ -197,8 +195,8 @@ pub(super) fn system(model: &Model, n: u64) -> Result<Vec<u64>, FiniteError> {
     if model.policy.fallback.d == 0 {
         return Err(FiniteError::NoSample);
     }
-    if model.policy.routers.is_some() && !model.pools.iter().all(Pool::is_plain) {
-        return Err(FiniteError::PhasesWithRouters);
+    if model.policy.routers.is_some() && model.pools.iter().any(|p| p.slots > 1) {
+        return Err(FiniteError::SlotsWithRouters);
     }
     let sizes = model.pool_sizes(n);
     if sizes.iter().sum::<u64>() != n {

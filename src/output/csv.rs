@@ -134,6 +134,7 @@ impl Rows {
         for (pool, tails) in &part.tails.0 {
             self.tails("exact", &n, "", pool, tails.iter().map(|&x| Value::from(x)))?;
         }
+        self.messages("exact", &n, "", part.messages.iter().map(|&z| z.into()))?;
         for (name, law) in [("p_idle_servers", &part.idle_servers), ("p_jobs", &part.jobs)] {
             for (k, &p) in law.iter().enumerate() {
                 self.row(["exact", &n, "", "", &k.to_string(), name], p.into())?;
@@ -149,6 +150,7 @@ impl Rows {
             ] {
                 self.row(["exact", &n, &time, "", "", name], value.into())?;
             }
+            self.messages("exact", &n, &time, point.messages.iter().map(|&z| z.into()))?;
             for (pool, tails) in &point.tails.0 {
                 self.tails("exact", &n, &time, pool, tails.iter().map(|&x| Value::from(x)))?;
             }

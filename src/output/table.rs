@@ -237,26 +237,29 @@ fn events_table(events: &[Event], verbose: bool) -> Table {
 
 /// What each router holds at the fixed point.
 fn split_text(split: &Split) -> String {
-    const MOST_ROUTERS: usize = 12;
     match split {
         Split::Neutral { total } => format!(
             "\nMessages: {} of all servers. Any split of them over the routers is at rest; which one is reached \
              depends on the start,\nand at finite n it wanders.\n",
             number(*total)
         ),
-        Split::Unique { messages } => {
-            let mut text = String::from("\nMessages at each router, as fractions of all servers\n");
-            let mut table = Table::new(["router", "messages"]);
-            for (r, z) in messages.iter().enumerate().take(MOST_ROUTERS) {
-                table.row([(r + 1).to_string(), if *z > 0.0 { number(*z) } else { "none".into() }]);
-            }
-            text += &table.render();
-            if messages.len() > MOST_ROUTERS {
-                let _ = writeln!(text, "  ... {} more routers", messages.len() - MOST_ROUTERS);
-            }
-            text
-        }
+        Split::Unique { messages } => messages_text(messages),
     }
+}
+
+/// The messages at each router.
+fn messages_text(messages: &[f64]) -> String {
+    const MOST_ROUTERS: usize = 12;
+    let mut text = String::from("\nMessages at each router, as fractions of all servers\n");
+    let mut table = Table::new(["router", "messages"]);
+    for (r, z) in messages.iter().enumerate().take(MOST_ROUTERS) {
+        table.row([(r + 1).to_string(), if *z > 0.0 { number(*z) } else { "none".into() }]);
+    }
+    text += &table.render();
+    if messages.len() > MOST_ROUTERS {
+        let _ = writeln!(text, "  ... {} more routers", messages.len() - MOST_ROUTERS);
+    }
+    text
 }
 
 fn measures_table(m: &Measures) -> Table {

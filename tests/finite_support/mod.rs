@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub mod chain;
+pub mod routers;
 
 use fluidlimit::finite::{Replication, Settings};
 use fluidlimit::model::{Initial, Measures, Model, PhaseType, Policy, Pool};

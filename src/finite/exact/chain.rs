@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexSet;
 
-use super::routing::{Cell, Routing, route};
+use super::places::{Cell, Places, held_when_idle, hoarders, holders};
+use super::routing::{Routing, Sent, route};
 use super::sparse::Generator;
 use super::{ExactError, Size};
 use crate::finite::start::Start;
@@ -17,18 +18,17 @@ pub(super) const MEMORY_LIMIT: u64 = 1 << 30;
 /// Work that the states at time 0 may take: states, summed over the servers put into them.
 const MOST_PLACED: usize = 10_000_000;
 
-/// Server states that the chain may have.
-const MOST_CELLS: usize = 1 << 20;
+/// Places that one server may have.
+const MOST_PLACES: usize = 1 << 20;
 
-/// Occupied cells and the servers there, sorted by cell.
+/// Occupied places and the servers there, sorted by place.
 pub(super) type Occupied = Box<[(u32, u32)]>;
 
 /// The chain of n servers.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
-    pub(super) model: &'a Model,
+    pub(super) places: Places<'a>,
     pub(super) space: StateSpace,
-    pub(super) cells: Vec<Cell>,
     /// The states, sorted by jobs; state 0 is the idle system.
     pub(super) states: Vec<Occupied>,
     /// Jobs in each state.
@@ -54,31 +54,35 @@ impl<'a> Chain<'a> {
         let too_large = || ExactError::TooLarge {
             n,
             cut,
-            combinations: combinations(&space, sizes),
+            combinations: combinations(&space, holders(model), sizes),
             limit: MEMORY_LIMIT >> 20,
         };
         let most_jobs = u64::from(space.max_level().max(1)).saturating_mul(n);
-        if space.len() > MOST_CELLS || most_jobs > u64::from(u32::MAX) {
+        if space.len().saturating_mul(holders(model)) > MOST_PLACES || most_jobs > u64::from(u32::MAX) {
             return Err(too_large());
         }
-        let steps = Steps::new(model, &space, n);
+        if hoarders(model).len() > 1 {
+            return Err(ExactError::Hoarders);
+        }
+        let places = Places::new(model, &space);
+        let steps = Steps::new(&places, &space, n);
         let mut found = Explored::default();
-        // Fewer than 2^32 servers, as was checked.
-        let count = |servers: u64| u32::try_from(servers).unwrap_or(u32::MAX);
-        let idle = space.pools.iter().zip(sizes).filter(|(_, size)| **size > 0);
-        found.states.insert(idle.map(|(pool, &size)| (index(pool.offset), count(size))).collect());
+        let mut idle = Vec::new();
+        for (j, (pool, &size)) in space.pools.iter().zip(sizes).enumerate() {
+            idle_servers(&mut idle, &places, pool.offset, &held_when_idle(model, j, size));
+        }
+        found.states.insert(idle.into());
         found.explore(&steps).ok_or_else(too_large)?;
         let reached = found.states.len();
         let mut first = Vec::new();
-        for (state, p) in starts(&space, sizes, start).ok_or_else(too_large)? {
+        for (state, p) in starts(&places, &space, sizes, start).ok_or_else(too_large)? {
             first.push((found.states.insert_full(state).0, p));
         }
         found.explore(&steps).ok_or_else(too_large)?;
 
-        let cells = steps.cells;
         let Explored { states, rows, memory } = found;
         let jobs_in =
-            |state: &Occupied| state.iter().map(|&(c, count)| cells[c as usize].level * count).sum::<u32>();
+            |state: &Occupied| state.iter().map(|&(p, count)| places.cell(p).level * count).sum::<u32>();
         let is_cut = |cell: Cell| {
             let pool = &space.pools[cell.pool];
             pool.is_cut() && cell.level == pool.levels
@@ -87,18 +91,17 @@ impl<'a> Chain<'a> {
         order.sort_by_cached_key(|&i| (states.get_index(i as usize).map_or(0, jobs_in), i));
         let states: Vec<Occupied> =
             order.iter().filter_map(|&i| states.get_index(i as usize).cloned()).collect();
-        let at_cut = |state: &Occupied| state.iter().any(|&(c, _)| is_cut(cells[c as usize]));
+        let at_cut = |state: &Occupied| state.iter().any(|&(p, _)| is_cut(places.cell(p)));
         let mut law = vec![0.0; states.len()];
         first.iter().for_each(|&(i, p)| law[i] += p);
         Ok(Self {
-            model,
             generator: rows.reordered(&order),
             jobs: states.iter().map(jobs_in).collect(),
             from_idle: order.iter().map(|&i| (i as usize) < reached).collect(),
             at_cut: (0..).zip(&states).filter(|(_, state)| at_cut(state)).map(|(i, _)| i).collect(),
             start: order.iter().map(|&i| law[i as usize]).collect(),
             states,
-            cells,
+            places,
             space,
             memory,
         })
@@ -117,7 +120,21 @@ impl<'a> Chain<'a> {
 
     /// How a job picks its server in a state.
     pub(super) fn route(&self, state: usize) -> Routing {
-        route(self.model, &self.cells, &self.states[state])
+        route(&self.places, &self.states[state])
+    }
+
+    /// The rate at which a server in a cell that has a job completes it.
+    pub(super) fn exit(&self, cell: usize) -> f64 {
+        let Cell { pool, level, .. } = self.places.cells[cell];
+        let states = &self.space.pools[pool];
+        states.speed_at(level) * states.law.exit()[cell - states.level(level).start]
+    }
+
+    /// The rate at which servers send messages in a state, where there are several routers.
+    pub(super) fn messages(&self, state: usize) -> f64 {
+        let busy = self.states[state].iter().filter(|s| self.places.cell(s.0).level == 1);
+        let silent = busy.filter(|s| self.places.router(s.0).is_none());
+        silent.map(|s| f64::from(s.1) * self.exit(self.places.cell_number(s.0))).sum()
     }
 
     /// The probability that some server stands where a long buffer was cut.
@@ -153,44 +170,42 @@ impl Explored {
     }
 }
 
-/// What one server can do in each cell.
+/// What can happen in a state.
 struct Steps<'a> {
-    model: &'a Model,
+    places: &'a Places<'a>,
     space: &'a StateSpace,
-    cells: Vec<Cell>,
-    /// By cell, service moves as (cell after, rate of one server).
-    services: Vec<Vec<(usize, f64)>>,
+    /// By place, service moves as (place after, rate of one server).
+    services: Vec<Vec<(u32, f64)>>,
     arrivals: f64,
 }
 
 impl<'a> Steps<'a> {
     #[allow(clippy::cast_precision_loss)]
-    fn new(model: &'a Model, space: &'a StateSpace, n: u64) -> Self {
-        let mut cells = Vec::with_capacity(space.len());
-        for (pool, states) in space.pools.iter().enumerate() {
-            for level in 0..=states.levels {
-                let full = !model.pools[pool].has_room(level);
-                cells.extend(states.level(level).map(|_| Cell { pool, level, full }));
-            }
-        }
-        let mut services = vec![Vec::new(); space.len()];
-        space.service_moves().iter().for_each(|m| services[m.from].push((m.to, m.rate)));
-        Self { model, space, cells, services, arrivals: model.arrival_rate * n as f64 }
+    fn new(places: &'a Places, space: &'a StateSpace, n: u64) -> Self {
+        let arrivals = places.model.arrival_rate * n as f64;
+        Self { places, space, services: places.services(space), arrivals }
     }
 
     /// Transitions out of a state, some perhaps to the same state.
     fn from(&self, state: &Occupied) -> Vec<(Occupied, f64)> {
         let mut moves = Vec::new();
-        for &(c, count) in state {
-            for &(to, rate) in &self.services[c as usize] {
-                moves.push((moved(state, c, index(to)), rate * f64::from(count)));
+        for &(place, count) in state {
+            for &(to, rate) in &self.services[place as usize] {
+                moves.push((moved(state, place, to), rate * f64::from(count)));
             }
         }
         if self.arrivals > 0.0 {
-            for (c, share) in route(self.model, &self.cells, state).shares {
-                let Cell { pool, level, .. } = self.cells[c as usize];
-                for (to, p) in self.space.pools[pool].after(level, c as usize) {
-                    moves.push((moved(state, c, index(to)), self.arrivals * share * p));
+            for Sent { place, share, router } in route(self.places, state).sent {
+                let Cell { pool, level, full } = self.places.cell(place);
+                let rate = self.arrivals * share;
+                let cell = self.places.cell_number(place);
+                if full {
+                    // The job is lost; a message that brought it here is used up.
+                    moves.push((moved(state, place, self.places.place(cell, router)), rate));
+                    continue;
+                }
+                for (to, p) in self.space.pools[pool].after(level, cell) {
+                    moves.push((moved(state, place, self.places.place(to, router)), rate * p));
                 }
             }
         }
@@ -199,32 +214,49 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The state with one server moved from a cell that has any to another.
+/// The state with one server moved from a place that has any to another.
 fn moved(state: &Occupied, from: u32, to: u32) -> Occupied {
     let mut after: Vec<(u32, u32)> =
-        state.iter().map(|&(c, count)| (c, count - u32::from(c == from))).filter(|s| s.1 > 0).collect();
+        state.iter().map(|&(p, count)| (p, count - u32::from(p == from))).filter(|s| s.1 > 0).collect();
     add(&mut after, to, 1);
     after.into()
 }
 
-fn add(state: &mut Vec<(u32, u32)>, cell: u32, servers: u32) {
-    match state.binary_search_by_key(&cell, |s| s.0) {
+fn add(state: &mut Vec<(u32, u32)>, place: u32, servers: u32) {
+    match state.binary_search_by_key(&place, |s| s.0) {
         Ok(i) => state[i].1 += servers,
-        Err(i) => state.insert(i, (cell, servers)),
+        Err(i) => state.insert(i, (place, servers)),
+    }
+}
+
+/// Adds the idle servers of a pool, whose cell this is, by the router that has their message.
+fn idle_servers(state: &mut Vec<(u32, u32)>, places: &Places, cell: usize, held: &[u64]) {
+    for (r, &servers) in held.iter().enumerate().filter(|(_, servers)| **servers > 0) {
+        // Fewer than 2^32 servers, as was checked.
+        add(state, places.place(cell, Some(r)), u32::try_from(servers).unwrap_or(u32::MAX));
     }
 }
 
 /// The states at time 0 with their probabilities: jobs in service are in the phase given, or start in one
 /// drawn by their law. `None` if there are too many.
-fn starts(space: &StateSpace, sizes: &[u64], start: &Start) -> Option<BTreeMap<Occupied, f64>> {
+fn starts(
+    places: &Places,
+    space: &StateSpace,
+    sizes: &[u64],
+    start: &Start,
+) -> Option<BTreeMap<Occupied, f64>> {
     let mut placed = 0;
-    let mut all = BTreeMap::from([(Occupied::default(), 1.0)]);
+    let mut idle = Vec::new();
+    for (pool, held) in space.pools.iter().zip(&start.held) {
+        idle_servers(&mut idle, places, pool.offset, held);
+    }
+    let mut all = BTreeMap::from([(Occupied::from(idle), 1.0)]);
     let place = |all: BTreeMap<Occupied, f64>, entry: &[(usize, f64)], servers: u32| {
         let mut next = BTreeMap::new();
         for (state, p) in all {
             for &(cell, share) in entry {
                 let mut state = state.to_vec();
-                add(&mut state, index(cell), servers);
+                add(&mut state, places.place(cell, None), servers);
                 *next.entry(Occupied::from(state)).or_insert(0.0) += p * share;
             }
         }
@@ -233,9 +265,9 @@ fn starts(space: &StateSpace, sizes: &[u64], start: &Start) -> Option<BTreeMap<O
     let given = start.busy.iter().zip(&start.phases);
     for ((pool, &size), (busy, phases)) in space.pools.iter().zip(sizes).zip(given) {
         let at_least = |k: usize| if k == 0 { size } else { busy.get(k - 1).copied().unwrap_or(0) };
-        for (level, k) in (0..).zip(0usize..=busy.len()) {
+        for (level, k) in (1..).zip(1usize..=busy.len()) {
             let servers = u32::try_from(at_least(k) - at_least(k + 1)).unwrap_or(u32::MAX);
-            if let Some(phases) = k.checked_sub(1).and_then(|k| phases.get(k)) {
+            if let Some(phases) = phases.get(k - 1) {
                 for (cell, &servers) in pool.level(level).zip(phases).filter(|(_, s)| **s > 0) {
                     all = place(all, &[(cell, 1.0)], u32::try_from(servers).unwrap_or(u32::MAX));
                 }
@@ -265,11 +297,11 @@ fn bytes(occupied: usize, transitions: usize) -> u64 {
     2 * (32 + 8 * occupied as u64) + 16 + 2 * (8 + 16 * transitions as u64) + 6 * 8
 }
 
-/// Ways to spread the servers of each pool over its cells: an upper bound of the number of states.
+/// Ways to spread the servers of each pool over its places: an upper bound of the number of states.
 #[allow(clippy::cast_precision_loss)]
-fn combinations(space: &StateSpace, sizes: &[u64]) -> f64 {
+fn combinations(space: &StateSpace, holders: usize, sizes: &[u64]) -> f64 {
     let pool = |(pool, &size): (&crate::model::PoolStates, &u64)| {
-        (1..pool.len()).map(|i| (size as f64 + i as f64) / i as f64).product::<f64>()
+        (1..pool.len() * holders).map(|i| (size as f64 + i as f64) / i as f64).product::<f64>()
     };
     space.pools.iter().zip(sizes).map(pool).product()
 }

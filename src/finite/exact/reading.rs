@@ -3,46 +3,60 @@
 use super::chain::Chain;
 use super::to_f64;
 use crate::finite::accounts::{Account, PoolAccount};
+use crate::model::Routers;
 
 /// By state, the probabilities that a job is sent to a server with a free slot, a busy, a full one.
 pub(super) fn met(chain: &Chain) -> Vec<[f64; 3]> {
     let of = |state: usize| {
         let mut met = [0.0; 3];
-        for (c, share) in chain.route(state).shares {
-            let cell = chain.cells[c as usize];
-            let busy = cell.level >= chain.model.pools[cell.pool].slots;
-            met[if cell.full { 2 } else { usize::from(busy) }] += share;
+        for sent in chain.route(state).sent {
+            let cell = chain.places.cell(sent.place);
+            let busy = cell.level >= chain.places.model.pools[cell.pool].slots;
+            met[if cell.full { 2 } else { usize::from(busy) }] += sent.share;
         }
         met
     };
     (0..chain.states.len()).map(of).collect()
 }
 
-/// Mean numbers of servers per cell.
+/// Mean numbers of servers per cell, and of messages per router.
 pub(super) struct Reading<'a> {
     chain: &'a Chain<'a>,
     servers: Vec<f64>,
+    messages: Vec<f64>,
 }
 
 impl<'a> Reading<'a> {
     /// The means under a law.
     pub(super) fn new(chain: &'a Chain<'a>, law: &[f64]) -> Self {
-        let mut servers = vec![0.0; chain.cells.len()];
-        Self::servers(chain, law, &mut servers);
-        Self { chain, servers }
+        let mut means = vec![0.0; Self::width(chain)];
+        Self::means(chain, law, &mut means);
+        Self::of(chain, means)
     }
 
     /// Means known already.
-    pub(super) fn of(chain: &'a Chain<'a>, servers: Vec<f64>) -> Self {
-        Self { chain, servers }
+    pub(super) fn of(chain: &'a Chain<'a>, mut servers: Vec<f64>) -> Self {
+        let messages = servers.split_off(chain.places.cells.len());
+        Self { chain, servers, messages }
     }
 
-    /// Writes the mean numbers of servers per cell.
-    pub(super) fn servers(chain: &Chain, law: &[f64], servers: &mut [f64]) {
-        servers.fill(0.0);
+    /// How many means there are.
+    pub(super) fn width(chain: &Chain) -> usize {
+        chain.places.cells.len() + chain.places.routers().map_or(0, Routers::len)
+    }
+
+    /// Writes the mean numbers of servers per cell, then those of messages per router.
+    pub(super) fn means(chain: &Chain, law: &[f64], means: &mut [f64]) {
+        means.fill(0.0);
+        let (servers, messages) = means.split_at_mut(chain.places.cells.len());
         // Rare states, which have the most jobs, first: small means keep their digits.
         for (state, p) in chain.states.iter().zip(law).rev() {
-            state.iter().for_each(|&(c, count)| servers[c as usize] += p * f64::from(count));
+            for &(place, count) in state {
+                servers[chain.places.cell_number(place)] += p * f64::from(count);
+                if let Some(r) = chain.places.router(place) {
+                    messages[r] += p * f64::from(count);
+                }
+            }
         }
     }
 
@@ -54,8 +68,13 @@ impl<'a> Reading<'a> {
 
     /// Jobs per server.
     pub(super) fn mean_jobs(&self, n: u64) -> f64 {
-        let jobs: f64 =
-            self.servers.iter().zip(&self.chain.cells).map(|(s, cell)| s * f64::from(cell.level)).rev().sum();
+        let jobs: f64 = self
+            .servers
+            .iter()
+            .zip(&self.chain.places.cells)
+            .map(|(s, cell)| s * f64::from(cell.level))
+            .rev()
+            .sum();
         jobs / to_f64(n)
     }
 
@@ -74,6 +93,11 @@ impl<'a> Reading<'a> {
         phases
     }
 
+    /// Messages at each router as fractions of n; nothing with one router.
+    pub(super) fn messages(&self, n: u64) -> Vec<f64> {
+        self.messages.iter().map(|z| z / to_f64(n)).collect()
+    }
+
     /// Fractions of the pool's servers by level.
     pub(super) fn levels(&self) -> Vec<Vec<f64>> {
         let shares = |by_level: Vec<f64>| {
@@ -85,32 +109,34 @@ impl<'a> Reading<'a> {
 
     /// What is expected to happen in one unit of time.
     pub(super) fn account(&self, law: &[f64], n: u64) -> Account {
-        let chain = self.chain;
-        let arrivals = chain.model.arrival_rate * to_f64(n);
-        let fallback = chain.model.policy.fallback;
-        let sampled = f64::from(fallback.d);
+        let (chain, model) = (self.chain, self.chain.places.model);
+        let arrivals = model.arrival_rate * to_f64(n);
+        let sampled = f64::from(model.policy.fallback.d);
         let mut account = Account {
             time: 1.0,
             fallbacks: 0.0,
-            sampled: if fallback.replacement { sampled } else { sampled.min(to_f64(n)) },
-            pools: self.by_level().zip(&chain.model.pools).map(|(x, p)| pool_account(&x, p.slots)).collect(),
+            sampled: if model.policy.fallback.replacement { sampled } else { sampled.min(to_f64(n)) },
+            messages: chain.places.routers().map(|_| 0.0),
+            pools: self.by_level().zip(&model.pools).map(|(x, p)| pool_account(&x, p.slots)).collect(),
         };
-        for (c, cell) in chain.cells.iter().enumerate().filter(|(_, cell)| cell.level > 0) {
+        for (c, cell) in chain.places.cells.iter().enumerate().filter(|(_, cell)| cell.level > 0) {
             let states = &chain.space.pools[cell.pool];
-            let phase = c - states.level(cell.level).start;
-            let completed = self.servers[c] * states.speed_at(cell.level) * states.law.exit()[phase];
+            let completed = self.servers[c] * chain.exit(c);
             let pool = &mut account.pools[cell.pool];
             pool.completed += completed;
             pool.became_idle += if cell.level <= states.slots { completed } else { 0.0 };
         }
         for (state, p) in law.iter().enumerate().rev().filter(|(_, p)| **p > 0.0) {
             let routing = chain.route(state);
-            account.fallbacks += if routing.fallback { arrivals * p } else { 0.0 };
-            for (c, share) in routing.shares {
-                let cell = chain.cells[c as usize];
+            account.fallbacks += arrivals * p * routing.fallback;
+            if let Some(messages) = &mut account.messages {
+                *messages += p * (chain.messages(state) + arrivals * routing.withdrawn);
+            }
+            for sent in routing.sent {
+                let cell = chain.places.cell(sent.place);
                 let pool = &mut account.pools[cell.pool];
-                let rate = arrivals * p * share;
-                let met = match cell.level < chain.model.pools[cell.pool].slots {
+                let rate = arrivals * p * sent.share;
+                let met = match cell.level < model.pools[cell.pool].slots {
                     _ if cell.full => &mut pool.lost,
                     true => &mut pool.met_idle,
                     false => &mut pool.met_busy,
@@ -141,7 +167,7 @@ fn pool_account(by_level: &[f64], slots: u32) -> PoolAccount {
 pub(super) fn idle_servers(chain: &Chain, law: &[f64], n: u64) -> Vec<f64> {
     let mut all = vec![0.0; usize::try_from(n).unwrap_or(0) + 1];
     for (state, p) in chain.states.iter().zip(law).rev() {
-        let idle = state.iter().filter(|&&(c, _)| chain.cells[c as usize].level == 0);
+        let idle = state.iter().filter(|&&(place, _)| chain.places.cell(place).level == 0);
         all[idle.map(|s| s.1 as usize).sum::<usize>()] += p;
     }
     all

@@ -1,58 +1,97 @@
-//! Where a job goes, as probabilities: the tiers and the fallback of a policy read on counts.
+//! Where a job goes, as probabilities: messages, or tiers and the fallback of a policy, read on counts.
 
-use crate::model::{Fallback, Model, Tier, Tiers};
+use super::places::{Cell, Places};
+use crate::model::{Fallback, Message, Routers, Tier, Tiers};
 
-/// What one server can be in, and what decides where jobs go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) pool: usize,
-    pub(super) level: u32,
-    pub(super) full: bool,
+/// A job that goes to the servers of a place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sent {
+    pub(super) place: u32,
+    /// Probability.
+    pub(super) share: f64,
+    /// The router that has a message of the server afterwards.
+    pub(super) router: Option<usize>,
 }
 
 /// How a job picks its server in one state of the system.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Routing {
-    /// Probability that the job goes to the servers of a cell, for cells with a positive one.
-    pub(super) shares: Vec<(u32, f64)>,
-    /// All tiers were empty.
-    pub(super) fallback: bool,
+    /// Where it goes, with positive probabilities; a place may come several times.
+    pub(super) sent: Vec<Sent>,
+    /// The probability that all tiers are empty, or that its router has no messages.
+    pub(super) fallback: f64,
+    /// The probability that its server takes a message back from another router.
+    pub(super) withdrawn: f64,
 }
 
-/// Routes a job among `servers`, given as (cell, number of servers) with positive numbers.
-#[allow(clippy::cast_precision_loss)]
-pub(super) fn route(model: &Model, cells: &[Cell], servers: &[(u32, u32)]) -> Routing {
-    let cell = |c: u32| cells[c as usize];
+/// Routes a job among `servers`, given as (place, number of servers) with positive numbers.
+pub(super) fn route(places: &Places, servers: &[(u32, u32)]) -> Routing {
+    match places.routers() {
+        Some(routers) => by_message(routers, places, servers),
+        None => by_tier(places, servers),
+    }
+}
+
+/// A job comes to a router, which sends it to the sender of one of its messages, or else to any server.
+fn by_message(routers: &Routers, places: &Places, servers: &[(u32, u32)]) -> Routing {
+    let mut routing = Routing::default();
+    let n: f64 = servers.iter().map(|s| f64::from(s.1)).sum();
+    for (r, &stream) in routers.streams.iter().enumerate().filter(|(_, stream)| **stream > 0.0) {
+        let known = || servers.iter().filter(|s| places.router(s.0) == Some(r));
+        let messages: f64 = known().map(|s| f64::from(s.1)).sum();
+        if messages > 0.0 {
+            let share = |count: u32| stream * f64::from(count) / messages;
+            routing.sent.extend(known().map(|&(place, k)| Sent { place, share: share(k), router: None }));
+            continue;
+        }
+        routing.fallback += stream;
+        for &(place, count) in servers {
+            let share = stream * f64::from(count) / n;
+            let is_withdrawn = places.cell(place).level == 0 && routers.message == Message::Withdraw;
+            routing.withdrawn += if is_withdrawn { share } else { 0.0 };
+            let router = places.router(place).filter(|_| !is_withdrawn);
+            routing.sent.push(Sent { place, share, router });
+        }
+    }
+    routing
+}
+
+/// A job goes to the first tier that has a server, or else to the best of a sample.
+fn by_tier(places: &Places, servers: &[(u32, u32)]) -> Routing {
+    let policy = &places.model.policy;
     let from_tier = |tier: &Tier| {
-        let weight = |&(c, count): &(u32, u32)| match cell(c) {
+        let weight = |&(place, count): &(u32, u32)| match places.cell(place) {
             Cell { full: true, .. } => 0.0,
             Cell { pool, level, .. } => f64::from(tier.weight(pool, level)) * f64::from(count),
         };
         let total: f64 = servers.iter().map(weight).sum();
         let shares = servers.iter().map(|s| (s.0, weight(s) / total)).filter(|(_, share)| *share > 0.0);
-        (total > 0.0).then(|| Routing { shares: shares.collect(), fallback: false })
+        (total > 0.0).then(|| shares.collect::<Vec<_>>())
     };
-    let by_tier = match &model.policy.tiers {
+    let found = match &policy.tiers {
         Tiers::List(tiers) => tiers.iter().find_map(from_tier),
         // Every level is a tier; the first that is not empty is the lowest level with room.
         every @ Tiers::EveryLevel => {
-            let lowest = servers.iter().map(|s| cell(s.0)).filter(|c| !c.full).map(|c| c.level).min();
+            let cells = servers.iter().map(|s| places.cell(s.0));
+            let lowest = cells.filter(|c| !c.full).map(|c| c.level).min();
             lowest.and_then(|level| every.get(level as usize)).and_then(|tier| from_tier(&tier))
         }
     };
-    by_tier
-        .unwrap_or_else(|| Routing { shares: sampled(model.policy.fallback, cells, servers), fallback: true })
+    let fallback = if found.is_none() { 1.0 } else { 0.0 };
+    let shares = found.unwrap_or_else(|| sampled(policy.fallback, places, servers));
+    let sent = shares.into_iter().map(|(place, share)| Sent { place, share, router: None });
+    Routing { sent: sent.collect(), fallback, withdrawn: 0.0 }
 }
 
-/// Shares of the cells when the best of d sampled servers takes the job: the one of lowest rank, that
+/// Shares of the places when the best of d sampled servers takes the job: the one of lowest rank, that
 /// is of lowest level, servers without room after all others if they are skipped.
-fn sampled(fallback: Fallback, cells: &[Cell], servers: &[(u32, u32)]) -> Vec<(u32, f64)> {
-    let rank = |c: u32| {
-        let Cell { level, full, .. } = cells[c as usize];
+fn sampled(fallback: Fallback, places: &Places, servers: &[(u32, u32)]) -> Vec<(u32, f64)> {
+    let rank = |place: u32| {
+        let Cell { level, full, .. } = places.cell(place);
         (fallback.skip_full && full, level)
     };
     let mut ranked = servers.to_vec();
-    ranked.sort_by_key(|&(c, _)| (rank(c), c));
+    ranked.sort_by_key(|&(place, _)| (rank(place), place));
     let n = ranked.iter().map(|s| u64::from(s.1)).sum();
     let mut left = n;
     let mut shares = Vec::with_capacity(ranked.len());
@@ -60,7 +99,7 @@ fn sampled(fallback: Fallback, cells: &[Cell], servers: &[(u32, u32)]) -> Vec<(u
         let size = group.iter().map(|s| u64::from(s.1)).sum();
         let chance = best_in(size, left, n, fallback);
         #[allow(clippy::cast_precision_loss)]
-        shares.extend(group.iter().map(|&(c, count)| (c, chance * f64::from(count) / size as f64)));
+        shares.extend(group.iter().map(|&(place, count)| (place, chance * f64::from(count) / size as f64)));
         left -= size;
     }
     shares

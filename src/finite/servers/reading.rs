@@ -59,6 +59,7 @@ impl<R: Rng> Farm<'_, R> {
             time,
             fallbacks: self.ledger.fallbacks.measured(),
             sampled: if fallback.replacement { sampled } else { sampled.min(n) },
+            messages: None,
             pools: pools.clone().map(|pool| self.ledger.account(pool, sizes[pool])).collect(),
         };
         let shares = |pool: usize, of: f64| {

@@ -1,7 +1,7 @@
 //! The part of the result document that the exact chain fills.
 
 use super::{ByPool, by_phase, visible};
-use crate::finite::{Exact, ExactStatistics};
+use crate::finite::{Exact, ExactSnapshot, ExactStatistics};
 use crate::model::{Measures, Model};
 use serde::Serialize;
 
@@ -19,6 +19,9 @@ pub struct ExactPart {
     /// The same by the phase of the job in service, S_{i,m}, of pools with several phases.
     #[serde(skip_serializing_if = "ByPool::is_empty")]
     pub phases: ByPool<Vec<Vec<f64>>>,
+    /// Stationary messages at each router as fractions of all servers; nothing with one router.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<f64>,
     /// Fractions of the pool's servers by level, from 0.
     pub levels: ByPool<Vec<f64>>,
     /// Probabilities that 0, 1, ... n servers are idle.
@@ -41,6 +44,9 @@ pub struct ExactPoint {
     /// The same by the phase of the job in service, S_{i,m}, of pools with several phases.
     #[serde(skip_serializing_if = "ByPool::is_empty")]
     pub phases: ByPool<Vec<Vec<f64>>>,
+    /// Messages at each router as fractions of all servers; nothing with one router.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<f64>,
     /// Jobs per server.
     pub mean_jobs: f64,
     /// Shares of the arrivals of this moment.
@@ -56,10 +62,11 @@ impl ExactPart {
     #[must_use]
     pub fn new(model: &Model, e: &Exact) -> Self {
         let visible = |tails: &[Vec<f64>]| ByPool::new(model, tails.iter().map(|x| visible(x)));
-        let point = |p: &crate::finite::ExactSnapshot| ExactPoint {
+        let point = |p: &ExactSnapshot| ExactPoint {
             time: p.time,
             tails: visible(&p.tails),
             phases: by_phase(model, &p.phases),
+            messages: p.messages.clone(),
             mean_jobs: p.mean_jobs,
             p_idle: p.p_idle,
             p_wait: p.p_wait,
@@ -71,6 +78,7 @@ impl ExactPart {
             measures: e.measures.clone(),
             tails: visible(&e.tails),
             phases: by_phase(model, &e.phases),
+            messages: e.messages.clone(),
             levels: ByPool::new(model, e.levels.iter().cloned()),
             idle_servers: e.idle_servers.clone(),
             jobs: e.jobs.clone(),

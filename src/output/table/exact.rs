@@ -1,6 +1,6 @@
 //! An exact solution, for people.
 
-use super::{Table, number, optional};
+use super::{Table, messages_text, number, optional};
 use crate::model::{Measures, PoolMeasures};
 use crate::output::document::{ExactPart, FluidPart};
 use std::fmt::Write;
@@ -46,6 +46,9 @@ pub(super) fn text(part: &ExactPart, fluid: Option<&FluidPart>, verbose: bool) -
     if table.has_rows() {
         text.push('\n');
         text += &table.render();
+    }
+    if !part.messages.is_empty() {
+        text += &messages_text(&part.messages);
     }
     if verbose {
         let _ = writeln!(
