@@ -244,18 +244,23 @@ fn the_name_of_a_file_may_hold_anything() {
     );
 }
 
-/// Several routers read exponential service at one speed with one slot, so far.
+/// Equal routers take any service but several slots; unequal ones exponential service at one speed.
 #[test]
-fn several_routers_need_plain_service() {
+fn unequal_routers_need_plain_service() {
     let base = BASE.replacen("policy.jsq-d.d = 2", "policy.pull.routers = 2", 1);
     assert!(read(&base, &[]).is_ok());
-    for change in [
-        "pools.fast.speed=[1, 2]",
-        "pools.fast.speed=[2]",
-        "pools.fast.slots=2",
-        "pools.fast.service.erlang={stages=2,rate=1}",
-    ] {
-        let told = read(&base, &[change]).unwrap_err().to_string();
-        assert!(told.starts_with("m.toml:1:23: several routers"), "{change}: {told}");
+    for change in
+        ["pools.fast.speed=[1, 2]", "pools.fast.speed=[2]", "pools.fast.service.erlang={stages=2,rate=1}"]
+    {
+        assert!(read(&base, &[change]).is_ok(), "{change}");
+        let unequal = base.replacen("= 2", "= [0.6, 0.4]", 1);
+        let told = read(&unequal, &[change]).unwrap_err().to_string();
+        assert!(told.starts_with("m.toml:1:23: unequal routers"), "{change}: {told}");
+        assert!(read(&unequal, &[change, "policy.pull.messages=[0.6, 0.4]"]).is_ok(), "{change}");
+        let told = read(&base, &[change, "fluid.messages=[1, 0]"]).unwrap_err().to_string();
+        assert!(told.contains("routers that start unequal"), "{change}: {told}");
+        assert!(read(&base, &[change, "fluid.messages=[0.5, 0.5]"]).is_ok(), "{change}");
     }
+    let told = read(&base, &["pools.fast.slots=2"]).unwrap_err().to_string();
+    assert!(told.starts_with("m.toml:1:23: several routers with several slots"), "{told}");
 }

@@ -18,7 +18,7 @@ impl Count {
         self.all += events;
     }
 
-    fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.before = self.all;
     }
 

@@ -20,6 +20,7 @@ mod exact;
 mod histogram;
 mod job_times;
 mod ledger;
+mod mailboxes;
 mod process;
 mod replication;
 mod roster;

@@ -51,6 +51,11 @@ impl<'a> Roster<'a> {
         self.servers.len()
     }
 
+    /// A server by its rank in an order that does not matter.
+    pub(super) fn server(&self, rank: usize) -> u32 {
+        self.order[rank]
+    }
+
     /// The pool of a server.
     #[inline]
     pub(super) fn pool(&self, server: u32) -> usize {

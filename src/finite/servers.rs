@@ -4,6 +4,7 @@
 //! counts, so that each checks the other, and it alone knows how long a job waited.
 
 mod reading;
+mod seats;
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,11 +15,13 @@ use rand_distr::{Distribution, Exp1};
 use super::estimate::Replication;
 use super::job_times::Watches;
 use super::ledger::Ledger;
+use super::mailboxes::Mailboxes;
 use super::roster::{Pick, Roster};
 use super::streams::{stream, unit};
 use super::summary::Path;
 use super::{Control, FiniteError, Sampler, Settings, Summary, replicate, settings, start};
 use crate::model::Model;
+use seats::{Seat, seats};
 
 /// Memory that one replication may take for servers and jobs.
 const MEMORY_LIMIT: u64 = 1 << 30;
@@ -45,32 +48,10 @@ pub fn simulate_servers(
     control: &dyn Control,
 ) -> Result<Summary, FiniteError> {
     let sizes = settings::check(model, settings)?;
-    settings::one_router(model)?;
     let start = start::start(model, &settings.initial, &sizes)?;
     let jobs = start.busy.iter().flatten().fold(0u64, |sum, &servers| sum.saturating_add(servers));
     check_memory(settings.n, jobs)?;
-    let start: Vec<Seat> = sizes
-        .iter()
-        .zip(start.busy.iter().zip(&start.phases))
-        .enumerate()
-        .flat_map(|(pool, (&size, (busy, phases)))| {
-            (0..size).map(move |server| {
-                let level = busy.iter().take_while(|&&servers| servers > server).count();
-                // Servers of one level are neighbours: their ranks among them say the phase.
-                let above = busy.get(level).copied().unwrap_or(0);
-                let phase = level.checked_sub(1).and_then(|k| phases.get(k)).and_then(|of_level| {
-                    of_level
-                        .iter()
-                        .scan(above, |sum, &s| {
-                            *sum += s;
-                            Some(*sum)
-                        })
-                        .position(|sum| server < sum)
-                });
-                Seat { pool, level, phase }
-            })
-        })
-        .collect();
+    let start = seats(&start, &sizes);
     replicate(Sampler::Servers, settings, sizes, control, |number| {
         replication(model, settings, &start, number, control)
     })
@@ -82,15 +63,6 @@ fn check_memory(n: u64, jobs: u64) -> Result<(), FiniteError> {
         return Err(FiniteError::Memory { n, jobs, mebibytes: needed >> 20, limit: MEMORY_LIMIT >> 20 });
     }
     Ok(())
-}
-
-/// Where one server starts.
-#[derive(Debug, Clone, Copy)]
-struct Seat {
-    pool: usize,
-    level: usize,
-    /// Phase of the job in service; drawn by the law if not given.
-    phase: Option<usize>,
 }
 
 fn replication(
@@ -112,13 +84,14 @@ fn replication(
         for &time in times {
             farm.run(time, control)?;
             let (tails, jobs) = farm.snapshot(settings.levels as usize);
+            path.messages.push(farm.messages());
             path.tails.push(tails);
             path.phases.push(farm.by_phase(settings.levels as usize));
             path.mean_jobs.push(jobs);
         }
         farm.run(end, control)?;
         if end < settings.horizon {
-            farm.ledger.restart(end);
+            farm.restart(end);
         }
     }
     let mut run = farm.close(settings.levels as usize);
@@ -166,6 +139,8 @@ struct Farm<'a, R> {
     model: &'a Model,
     settings: &'a Settings,
     roster: Roster<'a>,
+    /// Messages, where there are several routers.
+    mailboxes: Option<Mailboxes<'a>>,
     servers: Vec<Server>,
     jobs: u64,
     alarms: BinaryHeap<Alarm>,
@@ -179,10 +154,12 @@ struct Farm<'a, R> {
 impl<'a, R: Rng> Farm<'a, R> {
     /// Servers with these pools and levels at time 0; jobs in service start there and then.
     fn new(model: &'a Model, settings: &'a Settings, start: &[Seat], rng: R) -> Self {
+        let routers = model.policy.routers.as_ref();
         let mut farm = Self {
             model,
             settings,
             roster: Roster::new(model, start.iter().map(|s| (s.pool, s.level))),
+            mailboxes: routers.map(|routers| Mailboxes::new(routers, start.iter().map(|s| s.router))),
             servers: vec![Server::default(); start.len()],
             jobs: start.iter().map(|s| s.level as u64).sum(),
             alarms: BinaryHeap::with_capacity(start.len()),
@@ -192,7 +169,7 @@ impl<'a, R: Rng> Farm<'a, R> {
             rng,
             patience: PATIENCE,
         };
-        for (server, &Seat { pool, level, phase }) in (0..).zip(start) {
+        for (server, &Seat { pool, level, phase, .. }) in (0..).zip(start) {
             farm.servers[server as usize].jobs.extend(std::iter::repeat_n(0.0, level));
             (0..level.min(farm.slots(pool))).for_each(|_| farm.watches.started(pool, 0.0, 0.0));
             match phase {
@@ -203,6 +180,12 @@ impl<'a, R: Rng> Farm<'a, R> {
         }
         farm.next_arrival = farm.arrival_after(0.0);
         farm
+    }
+
+    /// Forgets what was measured before `now`.
+    fn restart(&mut self, now: f64) {
+        self.ledger.restart(now);
+        self.mailboxes.iter_mut().for_each(|m| m.sent.restart());
     }
 
     /// Runs to time `until`.
@@ -242,7 +225,10 @@ impl<'a, R: Rng> Farm<'a, R> {
     }
 
     fn arrive(&mut self, now: f64) -> Result<(), FiniteError> {
-        let Pick { server, fallback } = self.roster.pick(&mut self.rng);
+        let Pick { server, fallback } = match &mut self.mailboxes {
+            Some(mailboxes) => mailboxes.pick(&self.roster, &mut self.rng),
+            None => self.roster.pick(&mut self.rng),
+        };
         let pool = self.roster.pool(server);
         let level = self.roster.level(server);
         self.ledger.fallbacks.add(u64::from(fallback));
@@ -333,6 +319,8 @@ impl<'a, R: Rng> Farm<'a, R> {
         }
         if level > 1 {
             self.start_service(server, now);
+        } else if let Some(mailboxes) = &mut self.mailboxes {
+            mailboxes.became_idle(server, &mut self.rng);
         }
     }
 

@@ -88,9 +88,6 @@ pub enum FiniteError {
     /// Whose router is told when one of several slots becomes free is not defined.
     #[error("pull with several routers needs pools with one slot")]
     SlotsWithRouters,
-    /// This reading knows one router only.
-    #[error("several routers are read by the sampler of counts only: `simulate` without --sampler servers")]
-    SeveralRouters,
     /// The fallback samples no server.
     #[error("the policy samples d = 0 servers; d must be at least 1")]
     NoSample,
@@ -163,11 +160,6 @@ pub(super) fn check(model: &Model, settings: &Settings) -> Result<Vec<u64>, Fini
         earliest = time;
     }
     system(model, n)
-}
-
-/// Refuses a model with several routers.
-pub(super) fn one_router(model: &Model) -> Result<(), FiniteError> {
-    if model.policy.routers.is_some() { Err(FiniteError::SeveralRouters) } else { Ok(()) }
 }
 
 /// Refuses a system of n servers that means nothing. Returns the number of servers of each pool.

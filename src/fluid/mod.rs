@@ -48,11 +48,15 @@ pub enum FluidError {
         /// States allowed.
         most: usize,
     },
-    /// The theory of several routers is for exponential service at speed 1, with one slot.
+    /// The theory of unequal routers is for exponential service at speed 1.
     #[error(
-        "pull with several routers needs exponential service at speed 1 and with one slot in this version"
+        "the limit of routers that are not alike is known for exponential service at speed 1 only; give each \
+         router messages, and messages at time 0, in proportion to its jobs"
     )]
     PhasesWithRouters,
+    /// Whose router is told when one of several slots becomes free is not defined.
+    #[error("pull with several routers needs pools with one slot")]
+    SlotsWithRouters,
     /// Where messages that are out of date are kept, there is no equation for the fixed point.
     #[error(
         "no fixed point was found for routers that keep messages out of date (the least drift was {residual:e}): \

@@ -3,6 +3,7 @@
 use super::Farm;
 use crate::finite::accounts::Account;
 use crate::finite::estimate::Replication;
+use crate::finite::mailboxes::Mailboxes;
 use rand::Rng;
 
 impl<R: Rng> Farm<'_, R> {
@@ -16,6 +17,13 @@ impl<R: Rng> Farm<'_, R> {
             tails(&by_level, levels)
         });
         (tails.collect(), self.jobs as f64 / n)
+    }
+
+    /// Messages at each router as fractions of all servers; nothing with one router.
+    #[allow(clippy::cast_precision_loss)]
+    pub(super) fn messages(&self) -> Vec<f64> {
+        let n = self.roster.size() as f64;
+        self.mailboxes.iter().flat_map(Mailboxes::messages).map(|z| z as f64 / n).collect()
     }
 
     /// Tails by pool, level and phase up to `levels`, as fractions of all servers; nothing for pools with
@@ -59,7 +67,7 @@ impl<R: Rng> Farm<'_, R> {
             time,
             fallbacks: self.ledger.fallbacks.measured(),
             sampled: if fallback.replacement { sampled } else { sampled.min(n) },
-            messages: None,
+            messages: self.mailboxes.as_ref().map(|m| m.sent.measured()),
             pools: pools.clone().map(|pool| self.ledger.account(pool, sizes[pool])).collect(),
         };
         let shares = |pool: usize, of: f64| {

@@ -27,12 +27,11 @@ use motion::Motion;
 /// Integrates the fluid limit of `model`, whose policy has these routers.
 ///
 /// # Errors
-/// As [`super::integrate`], and for service that is not exponential at speed 1 with one slot.
+/// As [`super::integrate`], for several slots, and for service that is not exponential at speed 1 where
+/// routers are not alike.
 pub(super) fn integrate(model: &Model, routers: &Routers, plan: &Plan) -> Result<Path, FluidError> {
-    if !model.pools.iter().all(Pool::is_plain) {
-        return Err(FluidError::PhasesWithRouters);
-    }
     let merged = alike::merge(model, routers, &plan.initial);
+    check(model, merged.is_one())?;
     let mut path = if merged.is_one() {
         let mut path = super::integrate(&one_router(model), plan)?;
         path.snapshots.iter_mut().for_each(|s| s.messages = vec![s.idle.iter().sum()]);
@@ -48,6 +47,17 @@ pub(super) fn integrate(model: &Model, routers: &Routers, plan: &Plan) -> Result
     }
     path.events = each_router(&path.events, &merged.belongs);
     Ok(path)
+}
+
+/// Refuses what the theory of several routers does not reach; routers that act as one do what one does.
+fn check(model: &Model, act_as_one: bool) -> Result<(), FluidError> {
+    if model.pools.iter().any(|p| p.slots > 1) {
+        return Err(FluidError::SlotsWithRouters);
+    }
+    if !act_as_one && !model.pools.iter().all(Pool::is_plain) {
+        return Err(FluidError::PhasesWithRouters);
+    }
+    Ok(())
 }
 
 /// Events of merged routers as events of each of theirs.

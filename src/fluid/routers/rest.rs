@@ -17,7 +17,7 @@
 
 use super::field::{Field, Mode};
 use super::space::Space;
-use super::{alike, flows, kept, one_router};
+use super::{alike, check, flows, kept, one_router};
 use crate::fluid::drift::{Drift, Scratch};
 use crate::fluid::fixed_point::{FixedPoint, Found, Method, assemble, top_tail, without};
 use crate::fluid::newton::Rest;
@@ -46,13 +46,13 @@ pub enum Split {
 /// The limit of the path from idle.
 ///
 /// # Errors
-/// As [`crate::fluid::fixed_point`], and for service that is not exponential at speed 1 with one slot.
+/// As [`crate::fluid::fixed_point`], for several slots, and for service that is not exponential at speed 1
+/// where routers do not act as one.
 pub(in crate::fluid) fn fixed_point(model: &Model, routers: &Routers) -> Result<FixedPoint, FluidError> {
-    if !model.pools.iter().all(Pool::is_plain) {
-        return Err(FluidError::PhasesWithRouters);
-    }
     let merged = alike::merge(model, routers, &Initial::Idle);
-    if merged.is_one() || routers.is_balanced() || model.arrival_rate == 0.0 {
+    let act_as_one = merged.is_one() || routers.is_balanced() || model.arrival_rate == 0.0;
+    check(model, act_as_one)?;
+    if act_as_one {
         let mut x = crate::fluid::fixed_point(&one_router(model))?;
         let total: f64 = x.idle.iter().sum();
         let none = Split::Unique { messages: vec![0.0; routers.len()] };

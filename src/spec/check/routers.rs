@@ -33,17 +33,34 @@ impl Check<'_> {
             routers.message = self.rule(rule, routers.len())?;
         }
         let several = file.routers.as_ref().filter(|_| routers.len() > 1);
-        if let (Some(given), false) = (several, pools.iter().all(Pool::is_plain)) {
-            let title = "several routers with service that is not exponential are not yet supported";
-            let error = self.fail(Problem::Unsupported, &given.span(), title);
-            return Err(error.allowed(
-                "must be 1, or left out, unless every pool serves exponentially, at one speed and with one slot",
-            ));
+        if let Some(given) = several {
+            self.routers_can(given, &routers, pools)?;
         }
         if pools.iter().any(|p| p.slots > 1) {
             return Ok(Policy::pull_with_slots(pools.iter().map(|p| p.slots).collect()));
         }
         Ok(Policy::pull_by(routers))
+    }
+
+    /// Refuses pools that several routers cannot have.
+    fn routers_can(
+        &self,
+        given: &Spanned<RoutersFile>,
+        routers: &Routers,
+        pools: &[Pool],
+    ) -> Result<(), SpecError> {
+        if pools.iter().any(|p| p.slots > 1) {
+            let error = self.fail(Problem::Unsupported, &given.span(), "several routers with several slots");
+            return Err(error.allowed("must be 1, or left out, unless every pool has one slot"));
+        }
+        if !routers.is_balanced() && !pools.iter().all(Pool::is_plain) {
+            let title = "unequal routers with service that is not exponential at one speed are not supported";
+            let error = self.fail(Problem::Unsupported, &given.span(), title);
+            return Err(error
+                .allowed("must give each router as large a share of the jobs as `messages` gives it of these")
+                .help("their limit is known for exponential service only"));
+        }
+        Ok(())
     }
 
     fn routers(&self, given: &Spanned<RoutersFile>) -> Result<Routers, SpecError> {
@@ -83,6 +100,13 @@ impl Check<'_> {
             let idle = pool.share - tails.first().copied().unwrap_or(0.0);
             shares.iter().map(|x| x * idle).collect()
         });
+        let alike = model.policy.routers.iter().all(|r| same(&r.messages, &shares));
+        if !alike && !model.pools.iter().all(Pool::is_plain) {
+            let title = "routers that start unequal, with service that is not exponential at one speed, \
+                         are not supported";
+            let error = self.fail(Problem::Unsupported, &given.span(), title);
+            return Err(error.allowed("must be left out, or what `messages` of the policy says"));
+        }
         Ok(if routers > 1 { Initial::Messages { idle: idle.collect(), tails } } else { initial.clone() })
     }
 
@@ -138,6 +162,11 @@ impl Check<'_> {
                 .suggest(nearest(other, RULES))),
         }
     }
+}
+
+/// The same shares, but for what rounding does when they are made to sum to 1.
+fn same(a: &[f64], b: &[f64]) -> bool {
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12)
 }
 
 /// "1 entry", "2 entries".
