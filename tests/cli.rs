@@ -156,6 +156,37 @@ fn bad_outputs_are_refused_before_the_run() {
     refused(&place, &["slove", "good.toml"], &["solve"]);
 }
 
+/// A pipe or a device is written to, a link is followed: neither is replaced by a file. `--out /dev/null`, run
+/// by an administrator, must leave the device there.
+#[cfg(unix)]
+#[test]
+fn pipes_are_written_to_and_links_followed() {
+    use std::io::Read;
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let place = Place::new();
+    let pipe = place.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    // Open at both ends, and large enough for the text: no one waits.
+    let mut end = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let (code, _, err) = place.run(&["solve", "good.toml", "--out", "pipe"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    let mut text = vec![0; 1 << 16];
+    let length = end.read(&mut text).unwrap();
+    assert!(String::from_utf8_lossy(&text[..length]).contains("mean_jobs"));
+
+    for (file, option) in [("real.txt", "--out"), ("real.svg", "--plot")] {
+        fs::write(place.path().join(file), "").unwrap();
+        let link = place.path().join(format!("link-{file}"));
+        symlink(place.path().join(file), &link).unwrap();
+        let (code, _, err) = place.run(&["solve", "good.toml", option, link.to_str().unwrap()]);
+        assert_eq!(code, 0, "{err}");
+        assert!(fs::symlink_metadata(&link).unwrap().file_type().is_symlink());
+        assert!(!fs::read(place.path().join(file)).unwrap().is_empty());
+    }
+}
+
 #[test]
 fn json_is_one_object_and_the_same_for_any_number_of_threads() {
     let place = Place::new();

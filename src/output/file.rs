@@ -34,21 +34,36 @@ pub(super) fn folder_of(path: &Path) -> PathBuf {
     path.parent().filter(|f| !f.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
+/// Where a path leads: a link is followed, so that the file it names is written and not the link replaced.
+pub(super) fn behind_links(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Is the path a device or a pipe, say `/dev/null`? Such a thing is written to, never replaced by a file.
+fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
 /// Checks that `path` can be written, so that a long run does not end in an error.
 ///
 /// # Errors
 /// If the folder is missing or not writable, or the path is a folder.
 pub fn check(path: &Path) -> Result<(), FileError> {
-    temporary(path).map(drop)
+    if is_device(path) { Ok(()) } else { temporary(&behind_links(path)).map(drop) }
 }
 
-/// Writes `text` to `path` by way of a temporary file in the same folder.
+/// Writes `text` to `path` by way of a temporary file in the same folder; to a device or a pipe as it is.
 ///
 /// # Errors
 /// As [`check`], or if the disk is full.
 pub fn write(path: &Path, text: &str) -> Result<(), FileError> {
-    let mut file = temporary(path)?;
     let failed = |source| FileError::Write { path: path.to_owned(), source };
+    if is_device(path) {
+        let device = fs::OpenOptions::new().write(true).open(path);
+        return device.and_then(|mut device| device.write_all(text.as_bytes())).map_err(failed);
+    }
+    let path = &behind_links(path);
+    let mut file = temporary(path)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|e| failed(e.error))?;

@@ -47,7 +47,7 @@ pub fn write(figure: &Figure, path: &Path) -> Result<(), PlotError> {
         Format::Png => png::page(plan.size, &fonts, file.path(), |page| draw(page, figure, &plan, &fonts))?,
     }
     file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
+    file.persist(file::behind_links(path)).map_err(|error| failed(error.error))?;
     Ok(())
 }
 
@@ -77,7 +77,7 @@ fn folder_of(path: &Path) -> Result<PathBuf, PlotError> {
     if path.is_dir() {
         return Err(PlotError::IsFolder { path: path.to_owned() });
     }
-    let folder = file::folder_of(path);
+    let folder = file::folder_of(&file::behind_links(path));
     if folder.is_dir() { Ok(folder) } else { Err(PlotError::NoFolder { path: path.to_owned(), folder }) }
 }
 
