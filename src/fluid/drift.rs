@@ -261,6 +261,30 @@ impl Linearisation<'_> {
         }
     }
 
+    /// The change of the rate at which jobs are sent to each state, to first order, when q changes by
+    /// `delta`.
+    pub fn met_changes(&self, delta: &[f64]) -> Vec<f64> {
+        let d = &self.field.dispatch;
+        let (mut tails, mut changes) = (Vec::new(), Vec::new());
+        self.rate_changes(delta, &mut tails, &mut changes);
+        let mut met = vec![0.0; delta.len()];
+        match &d.target {
+            Target::Tier { states, .. } if states.len() == 1 => met[states[0]] = changes[0],
+            Target::Tier { states, weights } => {
+                for (&s, w) in states.iter().zip(weights) {
+                    met[s] = w * (changes[0] * self.q[s] + self.rates[0] * delta[s]);
+                }
+            }
+            Target::Fallback(f) => {
+                let group = |s: usize| if f.d > 1 { d.level[s] } else { 0 };
+                for (s, met) in met.iter_mut().enumerate() {
+                    *met = changes[group(s)] * self.q[s] + self.rates[group(s)] * delta[s];
+                }
+            }
+        }
+        met
+    }
+
     /// J delta.
     pub fn apply(&self, delta: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; delta.len()];

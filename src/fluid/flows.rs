@@ -31,8 +31,13 @@ pub(super) struct Flows {
 
 /// The flows at q in the mode of `field`.
 pub(super) fn flows(field: &Field, states: &StateSpace, q: &[f64]) -> Flows {
-    let mut pools = vec![PoolFlows::default(); states.pools.len()];
     let (met, fallback) = meets(field, states, q);
+    Flows { pools: by_pool(states, q, &met), fallback }
+}
+
+/// The flows in each pool, given the flow of jobs to each state.
+pub(super) fn by_pool(states: &StateSpace, q: &[f64], met: &[f64]) -> Vec<PoolFlows> {
+    let mut pools = vec![PoolFlows::default(); states.pools.len()];
     for (pool, flows) in states.pools.iter().zip(&mut pools) {
         let mut tail = 0.0;
         for k in (0..=pool.levels).rev() {
@@ -54,7 +59,7 @@ pub(super) fn flows(field: &Field, states: &StateSpace, q: &[f64]) -> Flows {
         }
         flows.busy = tail;
     }
-    Flows { pools, fallback }
+    pools
 }
 
 /// The rate at which jobs are sent to servers in each state, lost ones included, and the rate at which

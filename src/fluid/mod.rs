@@ -5,6 +5,7 @@ mod drift;
 #[cfg(test)]
 mod drift_tests;
 mod escape;
+pub mod expansion;
 mod explicit;
 mod fixed_point;
 mod flows;
