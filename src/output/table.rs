@@ -77,21 +77,19 @@ pub fn number(x: f64) -> String {
     }
 }
 
-/// An estimate with its interval, to the digits that the interval supports.
+/// An estimate with its interval, to the digits that the interval supports; `?` for an unknown one.
 #[must_use]
 pub fn value(v: Value) -> String {
     match v.half_width {
         None => number(v.value),
-        Some(half) if half > 0.0 && half.is_finite() && half < 1e6 => {
+        Some(0.0) => format!("{} ± 0", number(v.value)),
+        Some(half) if !half.is_finite() => format!("{} ± ?", number(v.value)),
+        Some(half) if !(1e-10..1e6).contains(&half) => format!("{:.3e} ± {half:.0e}", v.value),
+        Some(half) => {
             #[allow(clippy::cast_possible_truncation)]
             let after = usize::try_from((1 - half.log10().floor() as i32).clamp(0, 12)).unwrap_or(0);
-            if half < 1e-10 {
-                format!("{:.3e} ± {half:.0e}", v.value)
-            } else {
-                format!("{:.after$} ± {half:.after$}", v.value)
-            }
+            format!("{:.after$} ± {half:.after$}", v.value)
         }
-        Some(_) => format!("{} ± 0", number(v.value)),
     }
 }
 
@@ -370,4 +368,21 @@ fn expect_text(expect: &[Checked]) -> String {
     }
     text += &table.render();
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_error_is_no_certainty() {
+        let shown = |half: f64| value(Value { value: 0.25, half_width: Some(half) });
+        assert_eq!(shown(0.0), "0.25 ± 0");
+        assert_eq!(shown(0.0123), "0.250 ± 0.012");
+        assert_eq!(shown(2e-11), "2.500e-1 ± 2e-11");
+        assert_eq!(shown(3e6), "2.500e-1 ± 3e6");
+        for half in [f64::NAN, f64::INFINITY] {
+            assert_eq!(shown(half), "0.25 ± ?");
+        }
+    }
 }
