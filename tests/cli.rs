@@ -347,4 +347,24 @@ fn formulas_are_taken_at_each_n() {
     assert!(converged["convergence"]["bias"].as_array().unwrap().len() > 3);
     let exact = value(&["exact", "sized.toml", "--n", "4", "--format", "json"], "");
     assert!((exact["model"]["arrival_rate"].as_f64().unwrap() - 0.5).abs() < 1e-15);
+    assert!(exact["sizes"].is_null());
+    // Beside several n each has the fluid of its own: below capacity its utilisation is its load.
+    let args = ["exact", "sized.toml", "--n", "4,16", "--format"];
+    let exact = value(&[&args[..], &["json"]].concat(), "");
+    for (size, (n, load)) in exact["sizes"].as_array().unwrap().iter().zip([(4, 0.5), (16, 0.75)]) {
+        assert_eq!((size["n"].as_u64(), size["arrival_rate"].as_f64()), (Some(n), Some(load)));
+        assert!((size["fluid"]["utilisation"].as_f64().unwrap() - load).abs() < 1e-12);
+    }
+    let (code, table, err) = place.run(&[&args[..], &["table"]].concat());
+    assert_eq!(code, 0, "{err}");
+    let utilisations = table.lines().filter(|line| line.starts_with("  utilisation"));
+    let fluid = utilisations.skip(1).map(|line| line.split_whitespace().nth(2).unwrap());
+    assert_eq!(fluid.collect::<Vec<_>>(), ["0.5", "0.75"], "{table}");
+    let (_, csv, _) = place.run(&[&args[..], &["csv"]].concat());
+    assert!(csv.contains("model,4,,,,arrival_rate,0.5,"), "{csv}");
+    // What differs between the sizes of `converge` is shown for each.
+    let sizes = converged["sizes"].as_array().unwrap();
+    let loads: Vec<f64> = sizes.iter().map(|size| size["load"].as_f64().unwrap()).collect();
+    assert!((loads[0] - 0.8).abs() < 1e-12 && (loads[1] - 0.9).abs() < 1e-12, "{loads:?}");
+    refused(&place, &["simulate", "sized.toml", "--plot", "levels.svg"], &["formulas of n", "--n N"]);
 }

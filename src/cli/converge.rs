@@ -18,6 +18,7 @@ pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
     let convergence = Convergence::new(&session.system.model, &pairs(&fluids, &runs));
     let figure = options.plot.is_some().then(|| figures::convergence(&convergence, &session.system.model));
     let mut document = session.document(true);
+    document.sizes = session.sizes(&fluids);
     document.convergence = Some(convergence);
     session.deliver(&document, figure.as_ref())
 }

@@ -6,7 +6,7 @@ use crate::finite::{Control, FiniteError, Settings, Summary};
 use crate::fluid::{self, FixedPoint, Path, Plan};
 use crate::model::{Model, PhaseType, Top};
 use crate::output::document::{
-    ByPool, DataLikelihood, Document, FinitePart, FluidPart, ModelPart, RunPart, ServicePart,
+    ByPool, DataLikelihood, Document, FinitePart, FluidPart, ModelPart, RunPart, ServicePart, SizePart,
 };
 use crate::output::plot::{self, Figure};
 use crate::output::{csv, file, table};
@@ -97,6 +97,25 @@ impl<'a> Session<'a> {
         }
         let sizes = self.system.finite.sizes.iter();
         sizes.map(|&n| self.fluid_of(self.model_at(n)?, Some(times.to_vec()))).collect()
+    }
+
+    /// The model's parameters and fluid at each n, where `fluids` hold more than one.
+    pub fn sizes(&self, fluids: &[Fluid]) -> Vec<SizePart> {
+        let several = if fluids.len() > 1 { fluids } else { &[] };
+        let part = |(&n, fluid): (&u64, &Fluid)| SizePart {
+            n,
+            policy: fluid.model.policy.label(),
+            arrival_rate: fluid.model.arrival_rate,
+            load: fluid.model.load(),
+            fluid: fluid.fixed.measures.clone(),
+        };
+        self.system.finite.sizes.iter().zip(several).map(part).collect()
+    }
+
+    /// Of several fluids the one that the document's heading describes.
+    pub fn described<'f>(&self, fluids: &'f [Fluid]) -> &'f Fluid {
+        let at = self.system.finite.sizes.iter().position(|n| Some(*n) == self.system.taken_at);
+        &fluids[at.unwrap_or(0)]
     }
 
     /// The fluid path at `times` (the model's own points if `None`) and the fixed point.
@@ -198,6 +217,7 @@ impl<'a> Session<'a> {
                 threads: self.threads,
                 interrupted: INTERRUPTED.load(Ordering::Relaxed),
             },
+            sizes: Vec::new(),
             fluid: None,
             finite: Vec::new(),
             exact: Vec::new(),

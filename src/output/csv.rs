@@ -48,6 +48,11 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
             rows.row(["fluid", "", "", "", &which, &name], event.time.into())?;
         }
     }
+    for size in &document.sizes {
+        let n = size.n.to_string();
+        rows.row(["model", &n, "", "", "", "arrival_rate"], size.arrival_rate.into())?;
+        rows.measures("fluid", &n, &size.fluid)?;
+    }
     for run in &document.finite {
         let n = run.n.to_string();
         rows.measures("finite", &n, &run.measures)?;

@@ -3,7 +3,7 @@
 mod exact;
 mod job_times;
 
-use super::document::{Document, FinitePart, FluidPart};
+use super::document::{Document, FinitePart, FluidPart, SizePart};
 use crate::fluid::{Event, EventKind, Split};
 use crate::model::{Measures, PoolMeasures, Value};
 use crate::run::{Checked, Convergence, Curve};
@@ -112,14 +112,17 @@ pub fn render(document: &Document, verbose: bool) -> String {
         number(m.capacity),
         m.taken_at.map_or_else(String::new, |n| format!("; formulas taken at n = {n}"))
     );
+    if !document.sizes.is_empty() {
+        text += &sizes_text(&document.sizes);
+    }
     if let Some(fluid) = &document.fluid {
         text += &fluid_text(fluid, verbose);
     }
     for run in &document.finite {
-        text += &finite_text(run, document.fluid.as_ref(), verbose);
+        text += &finite_text(run, document.fluid_at(run.n), verbose);
     }
     for part in &document.exact {
-        text += &exact::text(part, document.fluid.as_ref(), verbose);
+        text += &exact::text(part, document.fluid_at(part.n), verbose);
     }
     if let Some(convergence) = &document.convergence {
         text += &convergence_text(convergence);
@@ -128,6 +131,14 @@ pub fn render(document: &Document, verbose: bool) -> String {
         text += &expect_text(&document.expect);
     }
     text
+}
+
+fn sizes_text(sizes: &[SizePart]) -> String {
+    let mut table = Table::new(["n", "policy", "arrival rate", "load"]);
+    for size in sizes {
+        table.row([size.n.to_string(), size.policy.clone(), number(size.arrival_rate), number(size.load)]);
+    }
+    format!("\nThe model at each n\n{}", table.render())
 }
 
 fn fluid_text(fluid: &FluidPart, verbose: bool) -> String {
@@ -273,7 +284,7 @@ fn measures_table(m: &Measures) -> Table {
     table
 }
 
-fn finite_text(run: &FinitePart, fluid: Option<&FluidPart>, verbose: bool) -> String {
+fn finite_text(run: &FinitePart, fluid: Option<&Measures>, verbose: bool) -> String {
     let sizes: Vec<String> = run.pool_sizes.0.iter().map(|(name, n)| format!("{name} {n}")).collect();
     let mut text = format!(
         "\nn = {} ({}): {} replications, averages over ({}, {}]\n",
@@ -293,7 +304,7 @@ fn finite_text(run: &FinitePart, fluid: Option<&FluidPart>, verbose: bool) -> St
         let Some(all) = run.measures.get(name) else { continue };
         let mut cells = vec![name.to_owned(), value(all)];
         if let Some(fluid) = fluid {
-            cells.push(optional(fluid.measures.get(name)));
+            cells.push(optional(fluid.get(name)));
         }
         let blank = !PoolMeasures::NAMES.contains(&name);
         cells.extend(
