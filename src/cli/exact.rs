@@ -8,14 +8,14 @@ use crate::output::document::ExactPart;
 use std::process::ExitCode;
 
 pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
-    if options.plot.is_some() {
+    if options.output.plot.is_some() {
         return Err(CliError::Usage("exact draws no figure; leave out --plot".into()));
     }
     let session = Session::open(options)?;
     let system = &session.system;
     let announce = |size: &Size| {
         let Size { n, states, transitions, mebibytes, levels } = size;
-        session.note(&format!(
+        options.output.note(&format!(
             "n = {n}: {states} states, {transitions} transitions, {mebibytes} MiB, levels up to {levels:?}"
         ));
     };
