@@ -195,6 +195,28 @@ fn csv_has_one_number_a_row() {
     assert!(rows.iter().any(|r| &r[0] == "finite" && &r[1] == "20" && &r[5] == "p_wait"));
 }
 
+/// Routers and tiers are counted from 1 in every format, and the table says what happened in words.
+#[test]
+fn events_name_their_router() {
+    let place = Place::new();
+    // All messages at router 1 and a stream that uses them up.
+    let set = ["--set", "policy.pull.routers=2", "--set", "fluid.messages=[1.0, 0.0]"];
+    let solve = |format: &str| {
+        let (code, out, err) = place.run(
+            &[&["solve", "good.toml", "--set", "arrivals.rate=1.3"][..], &set, &["--format", format]]
+                .concat(),
+        );
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    let json: serde_json::Value = serde_json::from_str(&solve("json")).unwrap();
+    let event = &json["fluid"]["events"][0];
+    assert_eq!((event["tier"].as_u64(), event["router"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(event["what"], "no message left at router 1");
+    assert!(solve("csv").contains("fluid,,,,1,hit,"));
+    assert!(solve("table").contains("no message left at router 1"));
+}
+
 #[test]
 fn results_go_to_files_whole() {
     let place = Place::new();

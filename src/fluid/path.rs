@@ -34,9 +34,9 @@ pub struct Event {
     pub time: f64,
     /// What.
     pub kind: EventKind,
-    /// Which tier, counted from 0.
+    /// Which tier, counted from 1.
     pub tier: usize,
-    /// Under pull with several routers: whose messages ran out or came back, counted from 0.
+    /// Under pull with several routers: whose messages ran out or came back, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<usize>,
 }

@@ -4,6 +4,7 @@ mod exact;
 
 pub use exact::{ExactPart, ExactPoint};
 
+use super::events::what_happened;
 use crate::finite::{Sampler, Statistics, Summary};
 use crate::fluid::{Event, FixedPoint, Method, Path, Snapshot, Split, StepCounts};
 use crate::model::{JobTimes, Measures, Model, Value};
@@ -175,9 +176,19 @@ pub struct FluidPart {
     /// The path at the recorded times.
     pub trajectory: Vec<TrajectoryPoint>,
     /// When tiers emptied and filled again.
-    pub events: Vec<Event>,
+    pub events: Vec<EventPart>,
     /// What explains the run.
     pub statistics: FluidStatistics,
+}
+
+/// An event of the path.
+#[derive(Debug, Clone, Serialize)]
+pub struct EventPart {
+    /// When, and at which tier or router.
+    #[serde(flatten)]
+    pub event: Event,
+    /// What it means for the servers, in words.
+    pub what: String,
 }
 
 /// The path at one time.
@@ -315,7 +326,11 @@ impl FluidPart {
             split: fixed.split.clone(),
             stable: fixed.is_proper(),
             trajectory: path.snapshots.iter().map(point).collect(),
-            events: path.events.clone(),
+            events: path
+                .events
+                .iter()
+                .map(|event| EventPart { event: *event, what: what_happened(model, event) })
+                .collect(),
             statistics: FluidStatistics {
                 method: fixed.method,
                 residual: fixed.residual,

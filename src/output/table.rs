@@ -3,8 +3,8 @@
 mod exact;
 mod job_times;
 
-use super::document::{Document, FinitePart, FluidPart, SizePart};
-use crate::fluid::{Event, EventKind, Split};
+use super::document::{Document, EventPart, FinitePart, FluidPart, SizePart};
+use crate::fluid::Split;
 use crate::model::{Measures, PoolMeasures, Value};
 use crate::run::{Checked, Convergence, Curve};
 use std::fmt::Write;
@@ -229,17 +229,10 @@ fn fluid_text(fluid: &FluidPart, verbose: bool) -> String {
 /// Events that are shown unless more is asked for: with many routers there are many.
 const MOST_EVENTS: usize = 20;
 
-fn events_table(events: &[Event], verbose: bool) -> Table {
-    let routers = events.iter().any(|e| e.router.is_some());
-    let mut table = Table::new(["time", if routers { "router" } else { "tier" }, "what"]);
+fn events_table(events: &[EventPart], verbose: bool) -> Table {
+    let mut table = Table::new(["time", "what"]);
     for e in events.iter().take(if verbose { usize::MAX } else { MOST_EVENTS }) {
-        let what = match (e.kind, e.router) {
-            (EventKind::Hit, None) => "runs empty: the path slides",
-            (EventKind::Leave, None) => "fills again",
-            (EventKind::Hit, Some(_)) => "runs out of messages",
-            (EventKind::Leave, Some(_)) => "has messages again",
-        };
-        table.row([number(e.time), (e.router.unwrap_or(e.tier) + 1).to_string(), what.into()]);
+        table.row([number(e.event.time), e.what.clone()]);
     }
     table
 }

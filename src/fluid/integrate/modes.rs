@@ -121,7 +121,7 @@ impl Motion<'_> {
             }
             (_, Some((tier, (t, q)))) => {
                 self.accept(t, q, 0.0);
-                self.events.push(Event { time: t, kind: EventKind::Leave, tier, router: None });
+                self.events.push(Event { time: t, kind: EventKind::Leave, tier: tier + 1, router: None });
                 self.enter(tier, true);
             }
             _ => self.accept(leg.t, leg.q.clone(), leg.step),
@@ -139,7 +139,7 @@ impl Motion<'_> {
         let mass = self.field.dispatch.open_mass(q).unwrap_or(0.0).max(0.0);
         let falling = self.field.dispatch.reach(q) - self.field.tier_inflow(q);
         let time = self.state.time + mass / falling;
-        self.events.push(Event { time, kind: EventKind::Hit, tier: open, router: None });
+        self.events.push(Event { time, kind: EventKind::Hit, tier: open + 1, router: None });
         flows::lift(self.model, &self.state.states, open, &mut self.state.occupancy);
         self.find_mode();
     }

@@ -139,7 +139,8 @@ impl Motion<'_> {
                     // A touch that rounding made a crossing.
                     self.accept(leg.t, leg.q.clone(), leg.step);
                 }
-                let event = |router| Event { time: t, kind: EventKind::Leave, tier: 0, router: Some(router) };
+                let event =
+                    |router| Event { time: t, kind: EventKind::Leave, tier: 1, router: Some(router + 1) };
                 self.events.extend(opened.into_iter().map(event));
             }
             _ => self.accept(leg.t, leg.q.clone(), leg.step),
@@ -158,7 +159,7 @@ impl Motion<'_> {
             if is_running_out(&self.field, r, &self.q, empty) {
                 let held = self.field.held(r, &self.q).max(0.0);
                 let time = self.time + held / -self.field.surplus(r, &self.q);
-                self.events.push(Event { time, kind: EventKind::Hit, tier: 0, router: Some(r) });
+                self.events.push(Event { time, kind: EventKind::Hit, tier: 1, router: Some(r + 1) });
                 self.field.use_up(r, &mut self.q);
                 *mode = Mode::Empty;
             }
