@@ -17,6 +17,7 @@ mod times;
 pub use initial::Initial;
 pub use law::{LawError, PhaseType};
 pub use laws::{DataFit, Decreasing, Family, Fitted, MomentFit, Sample};
+pub(crate) use measures::no_phases;
 pub use measures::{Measures, PoolMeasures, Value};
 pub use policy::{Fallback, LevelSet, Levels, Messages, Policy, Tier, Tiers};
 pub use pool::Pool;
