@@ -335,6 +335,9 @@ fn exact_solves_small_systems_and_refuses_large_ones() {
     assert!((total - 1.0).abs() < 1e-14);
     assert_eq!(part["trajectory"][0]["tails"]["a"][0], 0.0);
     refused(&place, &["exact", "good.toml", "--n", "100000", "--quiet"], &["100000 servers", "--n"]);
+    let n = "1000000000000";
+    refused(&place, &["exact", "good.toml", "--n", n, "--quiet"], &["chain of 1000000000000 servers", "--n"]);
+    refused(&place, &["exact", "good.toml", "--n", &format!("{n}0")], &["not in 1..=1000000000000"]);
     refused(&place, &["exact", "good.toml", "--n", "2", "--plot", "a.svg"], &["--plot"]);
 }
 

@@ -1,6 +1,7 @@
 //! What can be typed.
 
 use super::output::Output;
+use crate::spec::LARGEST_SIZE;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -84,7 +85,7 @@ pub(super) struct Common {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Numbers of servers to simulate, instead of the model's
-    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=LARGEST_SIZE))]
     pub n: Vec<u64>,
     /// Seed of all random numbers, instead of the model's
     #[arg(long)]
