@@ -3,17 +3,13 @@
 
 mod common;
 
-use common::close;
+use common::{close, system};
 use fluidlimit::finite::{Settings, simulate_servers};
 use fluidlimit::fluid::{fixed_point, job_times};
 use fluidlimit::model::{Durations, Initial, JobTimes, Model, PhaseType, Policy, Pool, Value};
 
-fn model(arrival_rate: f64, pools: Vec<Pool>, policy: Policy) -> Model {
-    Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }
-}
-
 fn one(arrival_rate: f64, buffer: Option<u32>, law: PhaseType, policy: Policy) -> JobTimes {
-    times(&model(arrival_rate, vec![Pool::new("all", 1.0, buffer, law)], policy))
+    times(&system(arrival_rate, vec![Pool::new("all", 1.0, buffer, law)], policy))
 }
 
 fn times(model: &Model) -> JobTimes {
@@ -54,7 +50,7 @@ fn pull_leaves_the_service_itself() {
         Pool::new("fast", 0.5, None, exponential(2.0)),
         Pool::new("slow", 0.5, None, exponential(1.0 / 3.0)),
     ];
-    let m = model(1.0, pools, Policy::pull());
+    let m = system(1.0, pools, Policy::pull());
     let x = fixed_point(&m).unwrap();
     let times = job_times(&m, &x).unwrap();
     let to_fast = value(x.measures.pools[0].p_idle);
@@ -112,7 +108,7 @@ fn the_means_are_those_of_little() {
                     Pool::new("a", 0.4, Some(3), law.with_mean(0.7).unwrap()),
                     Pool::new("b", 0.6, Some(5), law.with_mean(1.4).unwrap()),
                 ];
-                let m = model(load * (0.4 / 0.7 + 0.6 / 1.4), pools, policy.clone());
+                let m = system(load * (0.4 / 0.7 + 0.6 / 1.4), pools, policy.clone());
                 let x = fixed_point(&m).unwrap();
                 let times = job_times(&m, &x).unwrap();
                 let what = format!("{} {load} SCV {}", policy.name, law.scv());
@@ -132,7 +128,7 @@ fn a_growing_queue_keeps_its_jobs() {
         Pool::new("fast", 0.5, None, exponential(2.0)),
         Pool::new("slow", 0.5, None, exponential(1.0 / 3.0)),
     ];
-    let times = times(&model(1.0, pools, Policy::jsq_d(2, true, false)));
+    let times = times(&system(1.0, pools, Policy::jsq_d(2, true, false)));
     // A quarter of the jobs goes to the slow pool, for ever.
     assert_eq!(times.response_time.mean, None);
     assert!(times.response_time.p50.is_some() && times.response_time.p90.is_none());
@@ -158,7 +154,7 @@ fn jobs_followed_one_by_one_agree() {
             Pool::new("a", 0.4, Some(3), coxian.with_mean(0.8).unwrap()),
             Pool::new("b", 0.6, Some(5), coxian.with_mean(1.3).unwrap()),
         ];
-        let m = model(load * (0.4 / 0.8 + 0.6 / 1.3), pools, policy);
+        let m = system(load * (0.4 / 0.8 + 0.6 / 1.3), pools, policy);
         let fluid = times(&m);
         let settings = Settings {
             n: N,
