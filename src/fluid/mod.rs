@@ -14,6 +14,7 @@ mod newton;
 mod path;
 mod precise;
 mod response;
+mod root;
 mod rosenbrock;
 mod routers;
 mod stability;

@@ -1,11 +1,12 @@
 //! Which routers have messages, when that changes, and how the path goes on from there.
 
 use super::field::{Field, Mode};
-use super::motion::{Motion, NEGATIVE, lowest_entry, needs_levels};
+use super::motion::{Motion, NEGATIVE, needs_levels};
 use crate::fluid::FluidError;
 use crate::fluid::drift::{Drift, Scratch};
 use crate::fluid::path::{Event, EventKind};
-use crate::fluid::step::Leg;
+use crate::fluid::root::crossing;
+use crate::fluid::step::{Leg, lowest_entry};
 
 /// Differences of rates this small, relatively, are rounding.
 const TIE: f64 = 1e-13;
@@ -171,33 +172,17 @@ impl Motion<'_> {
 
     /// Where `g` crosses zero within the leg's last step, by integrating that step again.
     fn locate(&mut self, leg: &Leg, implicit: bool, g: &dyn Fn(&Field, &[f64]) -> f64) -> (f64, Vec<f64>) {
-        let (mut a, mut b) = (leg.before_t, leg.t);
-        let (mut ga, mut gb) = (g(&self.field, &leg.before_q), g(&self.field, &leg.q));
-        let mut best = (leg.t, leg.q.clone());
-        if ga >= 0.0 {
+        let before = g(&self.field, &leg.before_q);
+        if before >= 0.0 {
             return (leg.before_t, leg.before_q.clone());
         }
-        // Regula falsi with the Illinois rule: the side that stays keeps half its value.
-        for _ in 0..80 {
-            let t = (b - gb * (b - a) / (gb - ga)).clamp(a, b);
-            if t <= a || t >= b {
-                break;
-            }
+        let after = g(&self.field, &leg.q);
+        let found = crossing((leg.before_t, before), (leg.t, after), |t| {
             let q = self.run(leg.before_t, &leg.before_q, t, t - leg.before_t, implicit, false).q;
-            let gt = g(&self.field, &q);
-            if gt > 0.0 {
-                (b, gb) = (t, gt);
-                ga *= 0.5;
-            } else {
-                (a, ga) = (t, gt);
-                gb *= 0.5;
-            }
-            best = (t, q);
-            if gt.abs() < 1e-17 || b - a <= 2.0 * f64::EPSILON * b {
-                break;
-            }
-        }
-        best
+            let value = g(&self.field, &q);
+            (q, value)
+        });
+        found.unwrap_or_else(|| (leg.t, leg.q.clone()))
     }
 }
 
