@@ -226,6 +226,28 @@ fn csv_has_one_number_a_row() {
     assert!(rows.iter().any(|r| &r[0] == "finite" && &r[1] == "20" && &r[5] == "p_wait"));
 }
 
+/// Routers and tiers are counted from 1 in every format, and the table says what happened in words.
+#[test]
+fn events_name_their_router() {
+    let place = Place::new();
+    // All messages at router 1 and a stream that uses them up.
+    let set = ["--set", "policy.pull.routers=2", "--set", "fluid.messages=[1.0, 0.0]"];
+    let solve = |format: &str| {
+        let (code, out, err) = place.run(
+            &[&["solve", "good.toml", "--set", "arrivals.rate=1.3"][..], &set, &["--format", format]]
+                .concat(),
+        );
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    let json: serde_json::Value = serde_json::from_str(&solve("json")).unwrap();
+    let event = &json["fluid"]["events"][0];
+    assert_eq!((event["tier"].as_u64(), event["router"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(event["what"], "no message left at router 1");
+    assert!(solve("csv").contains("fluid,,,,1,hit,"));
+    assert!(solve("table").contains("no message left at router 1"));
+}
+
 #[test]
 fn results_go_to_files_whole() {
     let place = Place::new();
@@ -344,6 +366,9 @@ fn exact_solves_small_systems_and_refuses_large_ones() {
     assert!((total - 1.0).abs() < 1e-14);
     assert_eq!(part["trajectory"][0]["tails"]["a"][0], 0.0);
     refused(&place, &["exact", "good.toml", "--n", "100000", "--quiet"], &["100000 servers", "--n"]);
+    let n = "1000000000000";
+    refused(&place, &["exact", "good.toml", "--n", n, "--quiet"], &["chain of 1000000000000 servers", "--n"]);
+    refused(&place, &["exact", "good.toml", "--n", &format!("{n}0")], &["not in 1..=1000000000000"]);
     refused(&place, &["exact", "good.toml", "--n", "2", "--plot", "a.svg"], &["--plot"]);
 }
 
@@ -378,4 +403,24 @@ fn formulas_are_taken_at_each_n() {
     assert!(converged["convergence"]["bias"].as_array().unwrap().len() > 3);
     let exact = value(&["exact", "sized.toml", "--n", "4", "--format", "json"], "");
     assert!((exact["model"]["arrival_rate"].as_f64().unwrap() - 0.5).abs() < 1e-15);
+    assert!(exact["sizes"].is_null());
+    // Beside several n each has the fluid of its own: below capacity its utilisation is its load.
+    let args = ["exact", "sized.toml", "--n", "4,16", "--format"];
+    let exact = value(&[&args[..], &["json"]].concat(), "");
+    for (size, (n, load)) in exact["sizes"].as_array().unwrap().iter().zip([(4, 0.5), (16, 0.75)]) {
+        assert_eq!((size["n"].as_u64(), size["arrival_rate"].as_f64()), (Some(n), Some(load)));
+        assert!((size["fluid"]["utilisation"].as_f64().unwrap() - load).abs() < 1e-12);
+    }
+    let (code, table, err) = place.run(&[&args[..], &["table"]].concat());
+    assert_eq!(code, 0, "{err}");
+    let utilisations = table.lines().filter(|line| line.starts_with("  utilisation"));
+    let fluid = utilisations.skip(1).map(|line| line.split_whitespace().nth(2).unwrap());
+    assert_eq!(fluid.collect::<Vec<_>>(), ["0.5", "0.75"], "{table}");
+    let (_, csv, _) = place.run(&[&args[..], &["csv"]].concat());
+    assert!(csv.contains("model,4,,,,arrival_rate,0.5,"), "{csv}");
+    // What differs between the sizes of `converge` is shown for each.
+    let sizes = converged["sizes"].as_array().unwrap();
+    let loads: Vec<f64> = sizes.iter().map(|size| size["load"].as_f64().unwrap()).collect();
+    assert!((loads[0] - 0.8).abs() < 1e-12 && (loads[1] - 0.9).abs() < 1e-12, "{loads:?}");
+    refused(&place, &["simulate", "sized.toml", "--plot", "levels.svg"], &["formulas of n", "--n N"]);
 }

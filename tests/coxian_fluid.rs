@@ -36,13 +36,7 @@ fn system(oracles: &Value, case: &Value) -> Model {
     };
     let law = law(oracles, text(&case["law"]));
     let pool = Pool::new("all", 1.0, Some(case["b"].as_u64().unwrap() as u32), law);
-    Model {
-        name: "test".into(),
-        description: String::new(),
-        arrival_rate: number(&case["lam"]),
-        pools: vec![pool],
-        policy,
-    }
+    common::system(number(&case["lam"]), vec![pool], policy)
 }
 
 /// S_{i,m}, level by level.

@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{close, numbers, oracles};
+use common::{close, numbers, oracles, system};
 use fluidlimit::fluid::{Plan, fixed_point, integrate};
 use fluidlimit::model::{Decreasing, Initial, Model, PhaseType, Policy, Pool, Top};
 
@@ -19,7 +19,7 @@ fn mixture(law: Decreasing) -> PhaseType {
 }
 
 fn pull(arrival_rate: f64, pools: Vec<Pool>) -> Model {
-    Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy: Policy::pull() }
+    system(arrival_rate, pools, Policy::pull())
 }
 
 fn x1(model: &Model, times: &[f64]) -> Vec<Vec<f64>> {

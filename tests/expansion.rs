@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{close, number, numbers};
+use common::{close, number, numbers, system};
 use fluidlimit::finite::{Settings, exact, simulate};
 use fluidlimit::fluid::expansion::{Expansion, ExpansionError, expand};
 use fluidlimit::fluid::fixed_point;
@@ -19,12 +19,8 @@ fn exponential(rate: f64) -> PhaseType {
     PhaseType::exponential(rate).unwrap()
 }
 
-fn model(arrival_rate: f64, pools: Vec<Pool>, policy: Policy) -> Model {
-    Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }
-}
-
 fn one(arrival_rate: f64, buffer: Option<u32>, law: PhaseType, policy: Policy) -> Model {
-    model(arrival_rate, vec![Pool::new("all", 1.0, buffer, law)], policy)
+    system(arrival_rate, vec![Pool::new("all", 1.0, buffer, law)], policy)
 }
 
 fn supermarket(case: &Value, buffer: Option<u32>, replacement: bool) -> Model {
@@ -142,8 +138,8 @@ fn refined_means_are_off_by_the_square_of_1_over_n() {
         (one(0.8, Some(2), exp.clone(), Policy::jsq_d(3, false, true)), [64, 128]),
         (one(0.9, Some(2), coxian.clone(), Policy::jsq_d(2, true, false)), [12, 24]),
         (one(1.2, Some(2), coxian.clone(), Policy::jsq_d(2, false, false)), [12, 24]),
-        (model(0.9, two(Some(2), Some(2), &exp), Policy::jsq_d(2, true, false)), [12, 24]),
-        (model(1.0, fast, Policy::jsq_d(2, false, false)), [8, 16]),
+        (system(0.9, two(Some(2), Some(2), &exp), Policy::jsq_d(2, true, false)), [12, 24]),
+        (system(1.0, fast, Policy::jsq_d(2, false, false)), [8, 16]),
     ];
     for (m, [few, many]) in systems {
         let x = expanded(&m);
@@ -205,7 +201,7 @@ fn pull_below_capacity_has_a_correction_where_pools_differ() {
             Pool::new("slow", 0.5, buffer, exponential(1.0 / 3.0)),
         ]
     };
-    let m = model(1.0, pools(Some(1)), Policy::pull());
+    let m = system(1.0, pools(Some(1)), Policy::pull());
     let x = expanded(&m);
     let v = x.correction();
     close(v[0][0], 0.02334596, 1e-8, "fast");
@@ -244,7 +240,7 @@ fn deviations_are_those_of_simulated_paths() {
         Pool::new("a", 0.5, Some(4), exponential(1.4)),
         Pool::new("b", 0.5, None, PhaseType::erlang(2, 2.0).unwrap()),
     ];
-    let m = model(0.9, pools, Policy::jsq_d(2, true, false));
+    let m = system(0.9, pools, Policy::jsq_d(2, true, false));
     let x = expanded(&m);
     let settings = Settings {
         n: N,

@@ -388,24 +388,41 @@ fn events_say_what_they_mean_for_the_servers() {
     };
     let level = |from, to| LevelSet { from, to };
     let idle = ["no idle server left", "idle servers again"];
-    assert_eq!(told(Policy::pull(), 0), idle);
-    assert_eq!(told(Policy::jsq(), 0), idle);
-    assert_eq!(told(Policy::jsq(), 1), ["no server with ≤ 1 job", "again servers with ≤ 1 job"]);
+    assert_eq!(told(Policy::pull(), 1), idle);
+    assert_eq!(told(Policy::jsq(), 1), idle);
+    assert_eq!(told(Policy::jsq(), 2), ["no server with ≤ 1 job", "again servers with ≤ 1 job"]);
     // Servers of the second pool are full at two jobs.
-    assert_eq!(told(Policy::jsq(), 2)[0], "no server with room and ≤ 2 jobs");
-    assert_eq!(told(Policy::i1f(), 1)[0], "no server with ≤ 1 job");
-    assert_eq!(told(Policy::threshold(2), 0)[1], "again servers with ≤ 1 job");
-    assert_eq!(told(Policy::tiers(&[level(0, 0), level(1, 3)], 1), 1)[0], "no server with room and ≤ 3 jobs");
+    assert_eq!(told(Policy::jsq(), 3)[0], "no server with room and ≤ 2 jobs");
+    assert_eq!(told(Policy::i1f(), 2)[0], "no server with ≤ 1 job");
+    assert_eq!(told(Policy::threshold(2), 1)[1], "again servers with ≤ 1 job");
+    assert_eq!(told(Policy::tiers(&[level(0, 0), level(1, 3)], 1), 2)[0], "no server with room and ≤ 3 jobs");
     let groups = Policy::fastest_idle_first(&[vec![0], vec![1, 2]]);
-    assert_eq!(told(groups.clone(), 0), ["no idle server left in p1", "idle servers again in p1"]);
-    assert_eq!(told(groups, 1)[0], "no idle server left in p2, p3");
+    assert_eq!(told(groups.clone(), 1), ["no idle server left in p1", "idle servers again in p1"]);
+    assert_eq!(told(groups, 2)[0], "no idle server left in p2, p3");
     let all = Policy::fastest_idle_first(&[vec![0, 1, 2]]);
-    assert_eq!(told(all, 0)[0], "no idle server left in p1 and 2 more pools");
+    assert_eq!(told(all, 1)[0], "no idle server left in p1 and 2 more pools");
     let mut own = Policy::pull();
     own.tiers = Tiers::List(vec![Tier { levels: Levels::Set(level(0, 4)), pools: Some(vec![1]) }]);
-    assert_eq!(told(own.clone(), 0)[0], "no server with ≤ 1 job in p2");
+    assert_eq!(told(own.clone(), 1)[0], "no server with ≤ 1 job in p2");
     // A tier that the policy does not have gets a line without words.
-    assert_eq!(told(own, 5)[0], "");
+    assert_eq!(told(own, 6)[0], "");
+}
+
+/// A figure labels four events, and says how many more there are.
+#[test]
+fn many_events_are_counted() {
+    let model = model(0.5, &[(1.0, 1.0, None)], Policy::pull());
+    let (mut path, _) = fluid(&model);
+    let event = |r| Event { time: f64::from(r), kind: EventKind::Hit, tier: 1, router: Some(r as usize) };
+    path.events = (1..=7).map(event).collect();
+    let figure = trajectory(&model, &path, None, &[], &default_tails(&model, &path)).unwrap();
+    let labels = figure.panels[0].guides.iter().filter_map(|g| match g {
+        Guide::Vertical { x, label } => Some((*x, label.as_str())),
+        _ => None,
+    });
+    let labels: Vec<_> = labels.collect();
+    assert_eq!(labels[0], (1.0, "no message left at router 1"));
+    assert_eq!(labels[4..], [(5.0, "3 more events from here")]);
 }
 
 /// All that `plot` draws for one model file, at small n.

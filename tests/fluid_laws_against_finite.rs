@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::close;
+use common::{close, system};
 use fluidlimit::finite::{self, Settings};
 use fluidlimit::fluid::{Plan, fixed_point, integrate};
 use fluidlimit::model::{Initial, LevelSet, Model, PhaseType, Policy, Pool, Top};
@@ -50,7 +50,7 @@ fn model(load: f64, law: &PhaseType, policy: Policy) -> Model {
         Pool::new("slow", 0.6, None, law.with_mean(1.0 / 0.8).unwrap()),
     ];
     let capacity = 0.4 * 1.5 + 0.6 * 0.8;
-    Model { name: "test".into(), description: String::new(), arrival_rate: load * capacity, pools, policy }
+    system(load * capacity, pools, policy)
 }
 
 fn compare(load: f64, initial: &Initial) {

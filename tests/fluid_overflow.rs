@@ -221,3 +221,29 @@ fn endless_queues_with_phases() {
         }
     }
 }
+
+/// The same with room for twelve jobs: the share that is lost in M/E_k/1/12, from the chain embedded at
+/// departures. The elimination of levels runs down, up, and through blocks of up to forty phases.
+#[test]
+fn short_queues_with_phases() {
+    use fluidlimit::model::{PhaseType, Pool};
+    const ROOM: usize = 12;
+    for (stages, load) in [(2, 0.9), (2, 3.0), (40, 0.9), (40, 1.05), (40, 3.0)] {
+        let k = stages as f64;
+        let p = load / (load + k);
+        // Probabilities of 0, 1, ... arrivals during one service, which takes `stages` stages of rate k.
+        let mut arrivals = vec![(1.0 - p).powi(stages as i32)];
+        (1..=ROOM).for_each(|j| arrivals.push(arrivals[j - 1] * p * (k + j as f64 - 1.0) / j as f64));
+        let mut left_behind = vec![1.0];
+        for j in 0..ROOM - 1 {
+            let known: f64 = (1..=j).map(|i| left_behind[i] * arrivals[j + 1 - i]).sum();
+            left_behind.push((left_behind[j] - left_behind[0] * arrivals[j] - known) / arrivals[0]);
+        }
+        let lost = 1.0 - 1.0 / (left_behind[0] / left_behind.iter().sum::<f64>() + load);
+        let law = PhaseType::erlang(stages, k).unwrap();
+        let one = model(load, &[(1.0, 1.0, None)], Policy::random());
+        let m = Model { pools: vec![Pool::new("a", 1.0, Some(ROOM as u32), law)], ..one };
+        let x = fixed_point(&m).unwrap();
+        close(value(x.measures.p_block), lost, BOUND, &format!("{stages} stages, load {load}"));
+    }
+}

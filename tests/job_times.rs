@@ -3,19 +3,15 @@
 
 mod common;
 
-use common::close;
+use common::{close, system};
 use fluidlimit::finite::{Settings, simulate_servers};
 use fluidlimit::fluid::{fixed_point, job_times};
 use fluidlimit::model::{
     Durations, Initial, JobTimes, Message, Model, PhaseType, Policy, Pool, Routers, Value,
 };
 
-fn model(arrival_rate: f64, pools: Vec<Pool>, policy: Policy) -> Model {
-    Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }
-}
-
 fn one(arrival_rate: f64, buffer: Option<u32>, law: PhaseType, policy: Policy) -> JobTimes {
-    times(&model(arrival_rate, vec![Pool::new("all", 1.0, buffer, law)], policy))
+    times(&system(arrival_rate, vec![Pool::new("all", 1.0, buffer, law)], policy))
 }
 
 fn times(model: &Model) -> JobTimes {
@@ -56,7 +52,7 @@ fn pull_leaves_the_service_itself() {
         Pool::new("fast", 0.5, None, exponential(2.0)),
         Pool::new("slow", 0.5, None, exponential(1.0 / 3.0)),
     ];
-    let m = model(1.0, pools, Policy::pull());
+    let m = system(1.0, pools, Policy::pull());
     let x = fixed_point(&m).unwrap();
     let times = job_times(&m, &x).unwrap();
     let to_fast = value(x.measures.pools[0].p_idle);
@@ -108,7 +104,7 @@ fn the_means_are_those_of_little() {
                     Pool::new("a", 0.4, Some(3), law.with_mean(0.7).unwrap()),
                     Pool::new("b", 0.6, Some(5), law.with_mean(1.4).unwrap()),
                 ];
-                let m = model(load * (0.4 / 0.7 + 0.6 / 1.4), pools, policy.clone());
+                let m = system(load * (0.4 / 0.7 + 0.6 / 1.4), pools, policy.clone());
                 let x = fixed_point(&m).unwrap();
                 let times = job_times(&m, &x).unwrap();
                 let what = format!("{} {load} SCV {}", policy.name, law.scv());
@@ -128,7 +124,7 @@ fn a_growing_queue_keeps_its_jobs() {
         Pool::new("fast", 0.5, None, exponential(2.0)),
         Pool::new("slow", 0.5, None, exponential(1.0 / 3.0)),
     ];
-    let times = times(&model(1.0, pools, Policy::jsq_d(2, true, false)));
+    let times = times(&system(1.0, pools, Policy::jsq_d(2, true, false)));
     // A quarter of the jobs goes to the slow pool, for ever.
     assert_eq!(times.response_time.mean, None);
     assert!(times.response_time.p50.is_some() && times.response_time.p90.is_none());
@@ -156,7 +152,7 @@ fn equal_speeds_are_one_speed() {
             (Policy::jsq(), 1.8),
             (Policy::pull(), 1.7),
         ] {
-            let mut m = model(lambda, vec![Pool::new("all", 1.0, Some(6), law.clone())], policy);
+            let mut m = system(lambda, vec![Pool::new("all", 1.0, Some(6), law.clone())], policy);
             m.pools[0].speed = vec![1.5];
             let one = times(&m);
             m.pools[0].speed = vec![1.5, 1.5, 1.5];
@@ -180,7 +176,7 @@ fn two_slots_are_mm2() {
     let lambda = 1.6;
     let mut pool = Pool::new("all", 1.0, Some(120), exponential(1.0));
     (pool.slots, pool.speed) = (2, vec![1.0, 2.0]);
-    let times = times(&model(lambda, vec![pool], Policy::random()));
+    let times = times(&system(lambda, vec![pool], Policy::random()));
     // Erlang's C formula for two servers: load^2 / (2 - load) (1 + load + load^2 / (2 - load))^-1.
     let all_busy = lambda * lambda / (2.0 - lambda);
     let waits = all_busy / (1.0 + lambda + all_busy);
@@ -213,7 +209,7 @@ fn the_means_are_those_of_little_where_the_server_is_followed() {
                 if policy.routers.is_none() && law.phases() == 1 {
                     (pools[1].speed, pools[1].slots) = (vec![1.0, 2.0], 2);
                 }
-                little(&model(lambda, pools, policy.clone()));
+                little(&system(lambda, pools, policy.clone()));
             }
         }
     }
@@ -238,7 +234,7 @@ fn unequal_routers_mix_idle_servers_with_random_ones() {
     let lambda = 0.8;
     let routers = Routers::with_streams(vec![0.75, 0.25]);
     let m =
-        model(lambda, vec![Pool::new("all", 1.0, None, exponential(1.0))], Policy::pull_by(routers.clone()));
+        system(lambda, vec![Pool::new("all", 1.0, None, exponential(1.0))], Policy::pull_by(routers.clone()));
     // rho = (lambda_1 - lambda_2) / (2 - lambda); a job waits with probability rho, then for a time that is
     // exponential at rate 1 - rho.
     let rho: f64 = 0.4 / 1.2;
@@ -250,7 +246,7 @@ fn unequal_routers_mix_idle_servers_with_random_ones() {
     for message in [Message::Withdraw, Message::Keep] {
         let pools =
             vec![Pool::new("a", 0.4, Some(4), exponential(2.0)), Pool::new("b", 0.6, None, exponential(0.7))];
-        little(&model(lambda, pools, Policy::pull_by(Routers { message, ..routers.clone() })));
+        little(&system(lambda, pools, Policy::pull_by(Routers { message, ..routers.clone() })));
     }
 }
 
@@ -309,7 +305,7 @@ fn jobs_followed_one_by_one_agree() {
                 Pool::new("b", 0.6, Some(5), coxian.with_mean(1.3).unwrap()),
             ];
             pools.iter_mut().for_each(|p| p.speed.clone_from(&speeds));
-            agree(&model(load * (0.4 / 0.8 + 0.6 / 1.3), pools, policy.clone()));
+            agree(&system(load * (0.4 / 0.8 + 0.6 / 1.3), pools, policy.clone()));
         }
     }
 }
@@ -320,8 +316,8 @@ fn jobs_at_several_slots_or_from_unequal_routers_agree() {
     let mut pools =
         vec![Pool::new("a", 0.4, Some(3), exponential(1.2)), Pool::new("b", 0.6, Some(5), exponential(0.8))];
     let unequal = Policy::pull_by(Routers::with_streams(vec![0.7, 0.3]));
-    agree(&model(0.8, pools.clone(), unequal));
+    agree(&system(0.8, pools.clone(), unequal));
     pools.iter_mut().for_each(|p| (p.slots, p.speed) = (2, vec![1.0, 2.0]));
-    agree(&model(2.1, pools.clone(), Policy::pull_with_slots(vec![2, 2])));
-    agree(&model(1.5, pools, Policy::random()));
+    agree(&system(2.1, pools.clone(), Policy::pull_with_slots(vec![2, 2])));
+    agree(&system(1.5, pools, Policy::random()));
 }

@@ -5,14 +5,10 @@
 
 mod common;
 
-use common::close;
+use common::{close, system};
 use fluidlimit::fluid::{FixedPoint, Plan, Snapshot, fixed_point, integrate};
 use fluidlimit::model::{Initial, Model, PhaseType, Policy, Pool, Top};
 use proptest::prelude::*;
-
-fn model(arrival_rate: f64, pools: Vec<Pool>, policy: Policy) -> Model {
-    Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }
-}
 
 fn policies() -> Vec<Policy> {
     vec![
@@ -63,7 +59,7 @@ fn one_law_written_in_several_ways() {
                     Pool::new("a", 0.4, Some(4), law.clone()),
                     Pool::new("b", 0.6, Some(3), law.with_mean(0.8).unwrap()),
                 ];
-                model(load * (0.4 / law.mean() + 0.6 / 0.8), pools, policy.clone())
+                system(load * (0.4 / law.mean() + 0.6 / 0.8), pools, policy.clone())
             };
             let reference = fixed_point(&of(&h2)).unwrap();
             for (name, law) in [("swapped", &swapped), ("Coxian", &coxian), ("general", &general)] {
@@ -95,7 +91,7 @@ fn equal_rates_are_exponential_service() {
     for policy in policies() {
         for load in [0.7, 1.4] {
             let of = |law: &PhaseType| {
-                model(load * 1.7, vec![Pool::new("a", 1.0, Some(4), law.clone())], policy.clone())
+                system(load * 1.7, vec![Pool::new("a", 1.0, Some(4), law.clone())], policy.clone())
             };
             let (x, y) = (fixed_point(&of(&mixture)).unwrap(), fixed_point(&of(&exponential)).unwrap());
             same(&x.tails, &y.tails, 1e-12, &policy.name);
@@ -113,13 +109,13 @@ fn equal_pools_are_one_pool_and_time_has_no_unit() {
     for policy in policies() {
         for load in [0.8, 1.3] {
             let one =
-                model(load / law.mean(), vec![Pool::new("a", 1.0, Some(4), law.clone())], policy.clone());
-            let two = model(
+                system(load / law.mean(), vec![Pool::new("a", 1.0, Some(4), law.clone())], policy.clone());
+            let two = system(
                 load / law.mean(),
                 vec![Pool::new("a", 0.3, Some(4), law.clone()), Pool::new("b", 0.7, Some(4), law.clone())],
                 policy.clone(),
             );
-            let fast = model(
+            let fast = system(
                 7.0 * load / law.mean(),
                 vec![Pool::new("a", 1.0, Some(4), faster.clone())],
                 policy.clone(),
@@ -171,7 +167,7 @@ fn rates_that_spread_over_ten_thousand() {
     let stiff = PhaseType::coxian(&[100.0, 1.0, 0.01], &[0.5, 0.02]).unwrap().with_mean(1.0).unwrap();
     for policy in policies() {
         for load in [0.8, 1.3] {
-            let m = model(load, vec![Pool::new("a", 1.0, Some(6), stiff.clone())], policy.clone());
+            let m = system(load, vec![Pool::new("a", 1.0, Some(6), stiff.clone())], policy.clone());
             let x = fixed_point(&m).unwrap_or_else(|e| panic!("{} {load}: {e}", policy.name));
             identities(&m, &x, 1e-12, &format!("{} {load}", policy.name));
             let plan = Plan {
@@ -204,7 +200,7 @@ proptest! {
             Pool::new(format!("p{j}"), p.0 / total, Some(p.1), law)
         }).collect();
         let capacity: f64 = pools.iter().map(|p| p.share / p.law.mean()).sum();
-        let m = model(load * capacity, pools, policies()[index].clone());
+        let m = system(load * capacity, pools, policies()[index].clone());
         let x = fixed_point(&m).unwrap_or_else(|e| panic!("{}: {e}\n{m:?}", m.policy.label()));
         identities(&m, &x, 1e-11, &m.policy.label());
     }
@@ -220,7 +216,7 @@ fn a_long_ladder_has_no_end() {
     };
     for scv in [2.0, 10.0] {
         for tolerance in [1e-6, 1e-10] {
-            let m = model(1.3, pools(scv), Policy::jsq());
+            let m = system(1.3, pools(scv), Policy::jsq());
             let plan =
                 Plan { initial: Initial::Idle, times: vec![100.0, 600.0], tolerance, cut: Top::Reflecting };
             let path = integrate(&m, &plan).unwrap();

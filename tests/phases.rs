@@ -7,7 +7,8 @@ mod finite_support;
 use finite_support::chain::policies;
 use finite_support::{assert_near, model, settings, value};
 use fluidlimit::finite::{Control, Exact, FiniteError, Settings, Summary, exact, simulate, simulate_servers};
-use fluidlimit::model::{Initial, Model, PhaseType, Policy};
+use fluidlimit::fluid::{Plan, integrate};
+use fluidlimit::model::{Initial, Model, PhaseType, Policy, Top};
 
 type Sample = fn(&Model, &Settings, &dyn Control) -> Result<Summary, FiniteError>;
 const SAMPLERS: [(&str, Sample); 2] = [("counts", simulate), ("servers", simulate_servers)];
@@ -122,4 +123,21 @@ fn both_samplers_follow_the_chain_from_idle() {
             }
         }
     }
+}
+
+/// Without several phases neither snapshot has a field for them.
+#[test]
+fn one_phase_is_left_out() {
+    let json = |law: PhaseType| {
+        let m = model(0.5, Policy::random(), &[(1.0, Some(2), law)]);
+        let plan = Plan { initial: Initial::Idle, times: vec![1.0], tolerance: 1e-6, cut: Top::Reflecting };
+        let path = integrate(&m, &plan).unwrap();
+        let run =
+            simulate(&m, &Settings { sample_times: vec![1.0], ..settings(10, 2.0, 1.0, 1) }, &()).unwrap();
+        (serde_json::to_value(&path.snapshots[0]).unwrap(), serde_json::to_value(&run.transient[0]).unwrap())
+    };
+    let (fluid, finite) = json(PhaseType::exponential(1.0).unwrap());
+    assert!(fluid.get("phases").is_none() && finite.get("phases").is_none());
+    let (fluid, finite) = json(PhaseType::erlang(2, 2.0).unwrap());
+    assert!(fluid.get("phases").is_some() && finite.get("phases").is_some());
 }

@@ -254,7 +254,7 @@ fn awkward_data_is_drawn() {
             values.iter().map(|(x, y)| Point { x: *x, y: *y, half_width: Some(*y / 3.0) }).collect();
         let look = Look::measured(1).line(Line::Dashed);
         let panel = |scale: Scale| {
-            let axis = || Axis { scale, range: None, label: "label ".repeat(1700) };
+            let axis = || Axis { label: "label ".repeat(1700), scale, ..Axis::default() };
             let series = |look: Look| Series::new("series ".repeat(1500), points.clone(), look);
             Panel::new(axis(), axis())
                 .title("title ".repeat(1700))
@@ -322,10 +322,12 @@ fn look() -> impl Strategy<Value = Look> {
 
 fn axis() -> impl Strategy<Value = Axis> {
     let scale = prop_oneof![Just(Scale::Linear), Just(Scale::Log)];
-    (".{0,40}", scale, proptest::option::of((value(), value()))).prop_map(|(label, scale, range)| Axis {
+    let range = proptest::option::of((value(), value()));
+    (".{0,40}", scale, range, any::<bool>()).prop_map(|(label, scale, range, whole)| Axis {
         label,
         scale,
         range,
+        whole,
     })
 }
 

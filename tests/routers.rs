@@ -57,7 +57,7 @@ fn events(oracle: &Value) -> Vec<(f64, EventKind, usize)> {
         let one = e["router"].as_u64().into_iter();
         let several = e["routers"].as_array().into_iter().flatten().filter_map(Value::as_u64);
         let time = number(&e["t"]);
-        one.chain(several).map(move |r| (time, kind, usize::try_from(r).unwrap() - 1)).collect::<Vec<_>>()
+        one.chain(several).map(move |r| (time, kind, usize::try_from(r).unwrap())).collect::<Vec<_>>()
     })
     .collect()
 }
@@ -67,7 +67,7 @@ fn check_events(case: &str, path: &Path, oracle: &Value, bound: f64) {
     assert_eq!(path.events.len(), expected.len(), "{case}: {:?}", path.events);
     for (event, (time, kind, router)) in path.events.iter().zip(expected) {
         assert_eq!((event.kind, event.router), (kind, Some(router)), "{case}");
-        close(event.time, time, bound, &format!("{case}: event of router {}", router + 1));
+        close(event.time, time, bound, &format!("{case}: event of router {router}"));
     }
 }
 

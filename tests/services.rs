@@ -274,7 +274,8 @@ fn the_fit_can_be_pasted_into_a_model() {
         csv::Reader::from_reader(out.as_bytes()).into_records().map(|row| row.unwrap()).collect();
     assert_eq!(rows.iter().filter(|row| &row[7] == "true").count(), 1);
     let args = ["fit", "times.csv", "--column", "2", "--out", "fit.txt", "--plot", "fit.svg"];
-    assert_eq!(place.run(&args), (0, String::new(), String::new()));
+    assert_eq!(place.run(&args), (0, String::new(), "note: wrote fit.svg\n".into()));
+    assert_eq!(place.run(&[&args[..], &["--quiet"]].concat()), (0, String::new(), String::new()));
     let figure = fs::read_to_string(place.0.path().join("fit.svg")).unwrap();
     assert!(figure.contains("(chosen)"));
     assert!(fs::read_to_string(place.0.path().join("fit.txt")).unwrap().contains("40 service times"));

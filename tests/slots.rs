@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{close, number, numbers, oracles};
+use common::{close, number, numbers, oracles, system};
 use fluidlimit::finite::{self, Settings};
 use fluidlimit::fluid::{FixedPoint, Plan, fixed_point, integrate};
 use fluidlimit::model::{Initial, Model, PhaseType, Policy, Pool, Top, Value};
@@ -14,13 +14,9 @@ fn pool(name: &str, share: f64, buffer: Option<u32>, speed: &[f64], slots: u32) 
     Pool { speed: speed.to_vec(), slots, ..Pool::new(name, share, buffer, law) }
 }
 
-fn model(arrival_rate: f64, pools: Vec<Pool>, policy: Policy) -> Model {
-    Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }
-}
-
 fn slots(arrival_rate: f64, pools: Vec<Pool>) -> Model {
     let slots = pools.iter().map(|p| p.slots).collect();
-    model(arrival_rate, pools, Policy::pull_with_slots(slots))
+    system(arrival_rate, pools, Policy::pull_with_slots(slots))
 }
 
 /// Cases P8 and P8b.
@@ -137,16 +133,16 @@ fn special_cases_are_the_plain_model() {
             .collect::<Vec<_>>()
     };
     for policy in [Policy::pull(), Policy::jsq_d(2, true, false), Policy::jsq(), Policy::threshold(2)] {
-        let reference = tails(&model(1.3, vec![plain(2.0)], policy.clone()));
+        let reference = tails(&system(1.3, vec![plain(2.0)], policy.clone()));
         for speed in [vec![2.0], vec![2.0, 2.0, 2.0]] {
             let fast = Pool { speed, ..plain(1.0) };
-            for (a, b) in reference.iter().zip(tails(&model(1.3, vec![fast], policy.clone()))) {
+            for (a, b) in reference.iter().zip(tails(&system(1.3, vec![fast], policy.clone()))) {
                 close(*a, b, 1e-10, &policy.name);
             }
         }
     }
-    let one = tails(&model(1.3, vec![plain(2.0)], Policy::pull_with_slots(vec![1])));
-    assert_eq!(one, tails(&model(1.3, vec![plain(2.0)], Policy::pull())));
+    let one = tails(&system(1.3, vec![plain(2.0)], Policy::pull_with_slots(vec![1])));
+    assert_eq!(one, tails(&system(1.3, vec![plain(2.0)], Policy::pull())));
 }
 
 /// Random routing leaves birth-death chains, whose law at rest is a product.
@@ -154,7 +150,7 @@ fn special_cases_are_the_plain_model() {
 fn speeds_under_random_routing() {
     let speed = [0.7, 1.1, 1.9];
     for buffer in [Some(2), Some(6), None] {
-        let x = fixed_point(&model(0.9, vec![pool("a", 1.0, buffer, &speed, 1)], Policy::random())).unwrap();
+        let x = fixed_point(&system(0.9, vec![pool("a", 1.0, buffer, &speed, 1)], Policy::random())).unwrap();
         let top = buffer.unwrap_or(200);
         let mut weights = vec![1.0];
         for k in 1..=top as usize {
@@ -185,9 +181,9 @@ fn the_sampler_agrees_with_the_fluid() {
         for lambda in [1.1, 1.8] {
             let systems = [
                 slots(lambda, speeds(&law)),
-                model(lambda, one_slot(speeds(&law)), Policy::jsq_d(2, true, false)),
-                model(lambda, one_slot(speeds(&law)), Policy::jsq()),
-                model(lambda, one_slot(speeds(&law)), Policy::pull()),
+                system(lambda, one_slot(speeds(&law)), Policy::jsq_d(2, true, false)),
+                system(lambda, one_slot(speeds(&law)), Policy::jsq()),
+                system(lambda, one_slot(speeds(&law)), Policy::pull()),
             ];
             for (system, initial) in systems.iter().flat_map(|s| [(s, Initial::Idle), (s, Initial::Level(4))])
             {

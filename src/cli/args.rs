@@ -1,5 +1,7 @@
 //! What can be typed.
 
+use super::output::Output;
+use crate::spec::LARGEST_SIZE;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -54,17 +56,6 @@ model.toml --kind levels --plot levels.png\n  fluidlimit plot model.toml --kind 
     Fit(FitOptions),
 }
 
-/// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// For people
-    Table,
-    /// One object
-    Json,
-    /// One number a row
-    Csv,
-}
-
 /// Samplers of finite n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum SamplerChoice {
@@ -90,20 +81,11 @@ pub(super) enum Kind {
 pub(super) struct Common {
     /// The model file; `-` reads it from standard input
     pub model: PathBuf,
-    /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-    /// Write the result to this file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Draw the command's figure to this file (.svg or .png)
-    #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
     /// Override a key of the model: arrivals.rate=0.9, pools.fast.share=0.4, policy.jsq-d.d=3
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Numbers of servers to simulate, instead of the model's
-    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=LARGEST_SIZE))]
     pub n: Vec<u64>,
     /// Seed of all random numbers, instead of the model's
     #[arg(long)]
@@ -111,12 +93,11 @@ pub(super) struct Common {
     /// Threads; the result does not depend on it [default: one per core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// No progress on standard error
-    #[arg(long, short)]
-    pub quiet: bool,
     /// Say more: all levels, statistics of the solver
     #[arg(long, short)]
     pub verbose: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// What `simulate` takes.
@@ -137,15 +118,8 @@ pub(super) struct FitOptions {
     /// The column that holds them: a name of the header, or a number counted from 1
     #[arg(long)]
     pub column: Option<String>,
-    /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-    /// Write the result to this file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Draw data and fitted laws to this file (.svg or .png)
-    #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// What `plot` takes.

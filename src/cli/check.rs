@@ -1,7 +1,8 @@
 //! `check`: read a model and say what it is.
 
-use super::args::{Common, Format};
+use super::args::Common;
 use super::error::CliError;
+use super::output::Format;
 use super::session::Session;
 use crate::output::table::{Table, number};
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
     let session = Session::open(options)?;
     let document = session.document(false);
-    if options.format != Format::Table {
+    if options.output.format != Format::Table {
         return session.deliver(&document, None);
     }
     let system = &session.system;
@@ -52,6 +53,6 @@ pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
         system.finite.horizon,
         system.finite.seed
     );
-    session.print(&text)?;
+    options.output.print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }

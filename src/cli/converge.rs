@@ -16,8 +16,10 @@ pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
     let fluids = session.fluids(&times)?;
     let runs = session.finite(finite::simulate, &fluids, &times, true)?;
     let convergence = Convergence::new(&session.system.model, &pairs(&fluids, &runs));
-    let figure = options.plot.is_some().then(|| figures::convergence(&convergence, &session.system.model));
+    let figure =
+        options.output.plot.is_some().then(|| figures::convergence(&convergence, &session.system.model));
     let mut document = session.document(true);
+    document.sizes = session.sizes(&fluids);
     document.convergence = Some(convergence);
     session.deliver(&document, figure.as_ref())
 }

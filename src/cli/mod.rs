@@ -6,6 +6,7 @@ mod converge;
 mod error;
 mod exact;
 mod fit;
+mod output;
 mod plot;
 mod session;
 mod simulate;

@@ -6,14 +6,14 @@ use super::error::CliError;
 use super::session::{Session, grid};
 use super::simulate::SAMPLES;
 use crate::finite;
-use crate::output::{figures, plot};
+use crate::output::figures;
 use crate::run::Convergence;
 use std::process::ExitCode;
 
 pub(super) fn run(options: &PlotOptions) -> Result<ExitCode, CliError> {
-    let Some(path) = &options.common.plot else {
+    if options.common.output.plot.is_none() {
         return Err(CliError::Usage("plot needs --plot FILE, with FILE ending in .svg or .png".into()));
-    };
+    }
     let session = Session::open(&options.common)?;
     let model = &session.system.model;
     let s = &session.system;
@@ -39,8 +39,7 @@ pub(super) fn run(options: &PlotOptions) -> Result<ExitCode, CliError> {
         Kind::Levels => figures::levels(model, &fluid.path, &fluid.fixed, &runs)?,
         Kind::Convergence => figures::convergence(&Convergence::new(model, &pairs(&fluids, &runs)), model),
     };
-    plot::write(&figure, path)?;
-    session.note(&format!("wrote {}", path.display()));
+    options.common.output.draw(&figure)?;
     let interrupted = runs.iter().any(|run| run.interrupted) || runs.len() < s.finite.sizes.len();
     Ok(ExitCode::from(if interrupted { 130 } else { 0 }))
 }

@@ -1,19 +1,19 @@
 //! What the commands share: reading the model, running both readings, and handing out the result.
 
-use super::args::{Common, Format};
+use super::args::Common;
 use super::error::CliError;
 use crate::finite::{Control, FiniteError, Settings, Summary};
 use crate::fluid::{self, FixedPoint, Path, Plan};
 use crate::model::{Model, PhaseType, Top};
 use crate::output::document::{
-    ByPool, DataLikelihood, Document, FinitePart, FluidPart, ModelPart, RunPart, ServicePart,
+    ByPool, DataLikelihood, Document, FinitePart, FluidPart, ModelPart, RunPart, ServicePart, SizePart,
 };
-use crate::output::plot::{self, Figure};
-use crate::output::{csv, file, table};
+use crate::output::plot::Figure;
+use crate::output::{csv, table};
 use crate::run;
 use crate::spec::{self, Fit, Service, Source, System};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,12 +42,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 impl<'a> Session<'a> {
     /// Reads the model and checks that the outputs can be written.
     pub fn open(options: &'a Common) -> Result<Self, CliError> {
-        if let Some(path) = &options.plot {
-            plot::check_path(path)?;
-        }
-        if let Some(path) = &options.out {
-            file::check(path)?;
-        }
+        options.output.check()?;
         let source = Source::from(options.model.as_path());
         let mut system = spec::load(&source, &options.set)?;
         if let (Some(_), Some(&largest)) = (system.taken_at, options.n.iter().max()) {
@@ -97,6 +92,25 @@ impl<'a> Session<'a> {
         }
         let sizes = self.system.finite.sizes.iter();
         sizes.map(|&n| self.fluid_of(self.model_at(n)?, Some(times.to_vec()))).collect()
+    }
+
+    /// The model's parameters and fluid at each n, where `fluids` hold more than one.
+    pub fn sizes(&self, fluids: &[Fluid]) -> Vec<SizePart> {
+        let several = if fluids.len() > 1 { fluids } else { &[] };
+        let part = |(&n, fluid): (&u64, &Fluid)| SizePart {
+            n,
+            policy: fluid.model.policy.label(),
+            arrival_rate: fluid.model.arrival_rate,
+            load: fluid.model.load(),
+            fluid: fluid.fixed.measures.clone(),
+        };
+        self.system.finite.sizes.iter().zip(several).map(part).collect()
+    }
+
+    /// Of several fluids the one that the document's heading describes.
+    pub fn described<'f>(&self, fluids: &'f [Fluid]) -> &'f Fluid {
+        let at = self.system.finite.sizes.iter().position(|n| Some(*n) == self.system.taken_at);
+        &fluids[at.unwrap_or(0)]
     }
 
     /// The fluid path at `times` (the model's own points if `None`) and the fixed point.
@@ -166,7 +180,7 @@ impl<'a> Session<'a> {
     }
 
     fn progress(&self, tasks: u64) -> Progress {
-        let shown = !self.options.quiet && stderr().is_terminal();
+        let shown = !self.options.output.quiet && stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(tasks), target);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} replications, {eta} left") {
@@ -198,6 +212,7 @@ impl<'a> Session<'a> {
                 threads: self.threads,
                 interrupted: INTERRUPTED.load(Ordering::Relaxed),
             },
+            sizes: Vec::new(),
             fluid: None,
             finite: Vec::new(),
             exact: Vec::new(),
@@ -221,52 +236,26 @@ impl<'a> Session<'a> {
             |o: &String| o.trim_start().starts_with("finite.") || o.trim_start().starts_with("expect");
         if !self.options.set.iter().all(harmless) {
             if !self.system.expect.is_empty() {
-                self.note("the expectations of the model file are not checked: --set changed the system");
+                self.options
+                    .output
+                    .note("the expectations of the model file are not checked: --set changed the system");
             }
             return Vec::new();
         }
         run::check(&self.system.model, &fluid.path, &fluid.fixed, &self.system.expect)
     }
 
-    /// One line on standard error.
-    pub fn note(&self, text: &str) {
-        if !self.options.quiet {
-            let _ = writeln!(stderr(), "note: {text}");
-        }
-    }
-
     /// Prints or writes the document, draws the figure, and says how it went.
     pub fn deliver(&self, document: &Document, figure: Option<&Figure>) -> Result<ExitCode, CliError> {
-        let text = match self.options.format {
-            Format::Table => table::render(document, self.options.verbose),
-            Format::Csv => csv::render(document).map_err(|e| CliError::Render(e.to_string()))?,
-            Format::Json => {
-                serde_json::to_string_pretty(document).map_err(|e| CliError::Render(e.to_string()))? + "\n"
-            }
-        };
-        self.print(&text)?;
-        if let (Some(path), Some(figure)) = (&self.options.plot, figure) {
-            plot::write(figure, path)?;
-        }
+        let output = &self.options.output;
+        output.print(document, || table::render(document, self.options.verbose), || csv::render(document))?;
+        figure.map_or(Ok(()), |figure| output.draw(figure))?;
         if document.run.interrupted {
-            self.note("interrupted: the result holds only what was finished");
+            self.options.output.note("interrupted: the result holds only what was finished");
             return Ok(ExitCode::from(130));
         }
         let missed = document.expect.iter().any(|e| !e.holds);
         Ok(ExitCode::from(u8::from(missed)))
-    }
-
-    /// Sends text to the file asked for, or to standard output.
-    pub fn print(&self, text: &str) -> Result<(), CliError> {
-        emit(self.options.out.as_deref(), text)
-    }
-}
-
-/// Sends text to a file, or to standard output.
-pub(super) fn emit(out: Option<&std::path::Path>, text: &str) -> Result<(), CliError> {
-    match out {
-        Some(path) => Ok(file::write(path, text)?),
-        None => stdout().lock().write_all(text.as_bytes()).map_err(CliError::Stdout),
     }
 }
 

@@ -16,17 +16,19 @@ pub(super) fn run(options: &SimulateOptions) -> Result<ExitCode, CliError> {
         SamplerChoice::Servers => finite::simulate_servers,
     };
     let session = Session::open(&options.common)?;
+    if options.common.output.plot.is_some() {
+        session.needs_one_size()?;
+    }
     let (fluid_horizon, horizon) = (session.system.fluid.horizon, session.system.finite.horizon);
     let times = grid(fluid_horizon.min(horizon), SAMPLES);
     let fluids = session.fluids(&times)?;
-    let runs = session.finite(sample, &fluids, &times, options.common.plot.is_some())?;
-    // Of several fluids the one that the heading describes.
-    let at = session.system.finite.sizes.iter().position(|n| Some(*n) == session.system.taken_at);
-    let fluid = &fluids[at.unwrap_or(0)];
+    let runs = session.finite(sample, &fluids, &times, options.common.output.plot.is_some())?;
+    let fluid = session.described(&fluids);
     let mut document = session.document(true);
+    document.sizes = session.sizes(&fluids);
     document.fluid = Some(session.fluid_part(fluid));
     document.finite = session.finite_parts(&runs);
     let levels = || figures::levels(&session.system.model, &fluid.path, &fluid.fixed, &runs);
-    let figure = options.common.plot.is_some().then(levels).transpose()?;
+    let figure = options.common.output.plot.is_some().then(levels).transpose()?;
     session.deliver(&document, figure.as_ref())
 }

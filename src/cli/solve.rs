@@ -17,6 +17,6 @@ pub(super) fn run(options: &Common) -> Result<ExitCode, CliError> {
         let tails = figures::default_tails(&session.system.model, &fluid.path);
         figures::trajectory(&session.system.model, &fluid.path, Some(&fluid.fixed), &[], &tails)
     };
-    let figure = options.plot.is_some().then(trajectory).transpose()?;
+    let figure = options.output.plot.is_some().then(trajectory).transpose()?;
     session.deliver(&document, figure.as_ref())
 }

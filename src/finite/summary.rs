@@ -6,7 +6,7 @@ use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::estimate::{Replication, Statistics};
-use crate::model::{Measures, PoolMeasures, Value};
+use crate::model::{Measures, PoolMeasures, Value, no_phases};
 
 /// The state at one time, averaged over replications.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,6 +17,7 @@ pub struct Snapshot {
     pub tails: Vec<Vec<Value>>,
     /// The same by the phase of the job in service: S_{1,m}, S_{2,m}, ..., one list a level, of pools with
     /// several phases.
+    #[serde(skip_serializing_if = "no_phases")]
     pub phases: Vec<Vec<Vec<Value>>>,
     /// Jobs per server.
     pub mean_jobs: Value,

@@ -25,6 +25,13 @@ pub trait Drift {
 
     /// Writes f(q) into `dq`; `false` (and `dq` all NaN) if q is outside the domain.
     fn eval(&self, q: &[f64], dq: &mut [f64], scratch: &mut Scratch) -> bool;
+
+    /// The largest component of f(q); infinite outside the domain.
+    fn residual(&self, q: &[f64]) -> f64 {
+        let mut dq = vec![0.0; q.len()];
+        let inside = self.eval(q, &mut dq, &mut Scratch::default());
+        if inside { dq.iter().fold(0.0, |a: f64, x| a.max(x.abs())) } else { f64::INFINITY }
+    }
 }
 
 /// Working memory of a drift, so that evaluating it allocates nothing.

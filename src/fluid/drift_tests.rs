@@ -321,3 +321,22 @@ fn rodas_has_order_four_and_the_explicit_method_agrees() {
         }
     }
 }
+
+/// Where the drift is not defined there is no rest either: NaN compares as nothing, and must not count as 0.
+#[test]
+fn outside_the_domain_the_residual_is_infinite() {
+    let pool = |name| Pool::new(name, 0.5, Some(1), PhaseType::exponential(1.0).unwrap());
+    let pools = vec![pool("a"), pool("b")];
+    let model = Model {
+        name: String::new(),
+        description: String::new(),
+        arrival_rate: 0.5,
+        pools,
+        policy: Policy::pull(),
+    };
+    let states = StateSpace::new(&model, &[1, 1], Top::Buffer);
+    let field = Field::new(&model, &states, 0);
+    // At rest half of the servers are idle; with none idle in either pool nothing says where a job goes.
+    assert!(field.residual(&[0.25; 4]) < 1e-15);
+    assert_eq!(field.residual(&[0.0, 0.5, 0.0, 0.5]), f64::INFINITY);
+}

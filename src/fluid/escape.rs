@@ -9,6 +9,7 @@
 //! the clusters of several were derived (the flux x^d is convex, so a set of equal speed stays
 //! together).
 
+use super::root::bisect;
 use crate::model::Model;
 
 /// A speed this small against the rates it is a difference of is zero: the load is critical.
@@ -93,12 +94,7 @@ pub(super) fn largest_stream(model: &Model) -> f64 {
         let settled = pools().filter(|(_, g)| g.is_none()).map(|(p, _)| p.share * p.service_rate());
         stream * escaped.powf(d) + settled.sum::<f64>()
     };
-    let (mut low, mut high) = (0.0, lambda);
-    for _ in 0..200 {
-        let middle = 0.5 * (low + high);
-        if needed(middle) < lambda { low = middle } else { high = middle }
-    }
-    high
+    bisect(0.0, lambda, |stream| needed(stream) < lambda).1
 }
 
 /// About where queues settle: for each pool, the level that most of its servers are near. Clusters rise

@@ -8,10 +8,10 @@
 
 use super::FluidError;
 use super::balance;
-use super::drift::Field;
+use super::drift::{Drift, Field};
 use super::escape;
 use super::flows::{self, Flows, PoolFlows};
-use super::newton::{Beside, Rest, relax_and_solve, residual};
+use super::newton::{Beside, Rest, relax_and_solve};
 use super::routers::{self, Split};
 use super::stability;
 use crate::model::{Levels, Measures, Model, Policy, Pool, StateSpace, Tier, Tiers};
@@ -227,7 +227,7 @@ fn describe(
     let mass = escaped_mass(model, &growth);
     let Rest { states, mut q, open, iterations, truncation } = rest;
     let field = Field::beside(settled, &states, open, mass);
-    let residual = if q.is_empty() { 0.0 } else { residual(&field, &q) };
+    let residual = if q.is_empty() { 0.0 } else { field.residual(&q) };
     let infeasibility = flows::clip(&states, &mut q);
     let spectral_abscissa =
         if mass == 0.0 { stability::spectral_abscissa(settled, &states, &field, &q) } else { None };

@@ -15,6 +15,7 @@ mod newton;
 mod path;
 mod precise;
 mod response;
+mod root;
 mod rosenbrock;
 mod routers;
 mod stability;

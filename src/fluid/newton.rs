@@ -5,7 +5,7 @@
 //! buffers grow until the cut does not matter.
 
 use super::FluidError;
-use super::drift::{Drift, Field, Scratch, top_service};
+use super::drift::{Drift, Field, top_service};
 use super::escape;
 use super::flows;
 use super::integrate::{Motion, transfer};
@@ -63,7 +63,7 @@ pub(super) fn relax_and_solve(model: &Model, beside: &Beside) -> Result<Rest, Fl
         motion.advance(motion.state.time + span)?;
         span *= 2.0;
         let state = &motion.state;
-        let residual = residual(motion.field(), &state.occupancy);
+        let residual = motion.field().residual(&state.occupancy);
         best = best.min(residual);
         if residual > 1e-3 * model.arrival_rate {
             continue;
@@ -74,13 +74,6 @@ pub(super) fn relax_and_solve(model: &Model, beside: &Beside) -> Result<Rest, Fl
         }
     }
     Err(FluidError::NoFixedPoint { residual: best })
-}
-
-/// The largest component of the drift at q.
-pub(super) fn residual(field: &Field, q: &[f64]) -> f64 {
-    let mut dq = vec![0.0; q.len()];
-    field.eval(q, &mut dq, &mut Scratch::default());
-    largest(&dq)
 }
 
 fn largest(x: &[f64]) -> f64 {

@@ -1,7 +1,7 @@
 //! A path of the fluid limit: what is asked for, and what is recorded.
 
 use super::step::StepCounts;
-use crate::model::{Initial, StateSpace, Top};
+use crate::model::{Initial, StateSpace, Top, no_phases};
 use serde::Serialize;
 
 /// What to integrate over.
@@ -34,9 +34,9 @@ pub struct Event {
     pub time: f64,
     /// What.
     pub kind: EventKind,
-    /// Which tier, counted from 0.
+    /// Which tier, counted from 1.
     pub tier: usize,
-    /// Under pull with several routers: whose messages ran out or came back, counted from 0.
+    /// Under pull with several routers: whose messages ran out or came back, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<usize>,
 }
@@ -104,8 +104,4 @@ pub struct State {
     pub states: StateSpace,
     /// Index of the first open tier; the number of tiers if all are closed.
     pub open: usize,
-}
-
-fn no_phases(phases: &[Vec<Vec<f64>>]) -> bool {
-    phases.iter().all(Vec::is_empty)
 }

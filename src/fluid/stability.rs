@@ -101,7 +101,8 @@ fn dense(field: &Field, q: &[f64], kept: &[(usize, usize)]) -> Option<f64> {
 }
 
 fn inverse_iteration(states: &StateSpace, field: &Field, q: &[f64]) -> Option<f64> {
-    const MOST_STEPS: u32 = 400;
+    const MOST_STEPS: f64 = 400.0;
+    const MOST_WORK: f64 = 1e10;
     let linearisation = field.linearise(q)?;
     let factor = Factor::new(states, &linearisation, 0.0)?;
     // A shift of mass from idle to full in every pool: it has a part along every slow direction.
@@ -112,8 +113,12 @@ fn inverse_iteration(states: &StateSpace, field: &Field, q: &[f64]) -> Option<f6
             x[pool.range().end - 1] += pool.share;
         }
     }
+    // A solve multiplies each state with those of its level, in both directions, twice, and once more
+    // to refine. With hundreds of phases hundreds of steps would take minutes.
+    let work: f64 = states.pools.iter().map(|p| 8.0 * p.len() as f64 * p.phases() as f64).sum();
+    let steps = (MOST_WORK / work).min(MOST_STEPS) as u32;
     let mut last = f64::NAN;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..steps {
         let before: f64 = x.iter().map(|x| x * x).sum::<f64>().sqrt();
         let old = x.clone();
         if !factor.solve(&mut x) {

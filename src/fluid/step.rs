@@ -87,3 +87,8 @@ impl Tolerance {
         (sum / n).sqrt()
     }
 }
+
+/// The most negative entry; 0 if there is none.
+pub(super) fn lowest_entry(q: &[f64]) -> f64 {
+    q.iter().fold(0.0, |a: f64, x| a.min(*x))
+}

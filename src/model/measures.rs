@@ -162,3 +162,9 @@ impl PoolMeasures {
         }
     }
 }
+
+/// Do tails by phase, one list a pool, hold nothing: has no pool several phases? Results then leave them
+/// out.
+pub(crate) fn no_phases<T>(phases: &[Vec<Vec<T>>]) -> bool {
+    phases.iter().all(Vec::is_empty)
+}

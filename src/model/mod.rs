@@ -17,6 +17,7 @@ mod times;
 pub use initial::Initial;
 pub use law::{LawError, PhaseType};
 pub use laws::{DataFit, Decreasing, Family, Fitted, MomentFit, Sample};
+pub(crate) use measures::no_phases;
 pub use measures::{Measures, PoolMeasures, Value};
 pub use policy::{Fallback, LevelSet, Levels, Messages, Policy, Tier, Tiers};
 pub use pool::Pool;
@@ -61,8 +62,10 @@ impl Model {
         #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let exact: Vec<f64> = self.pools.iter().map(|p| p.share * n as f64).collect();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        // A share such as 1/3 times 300 may fall an ulp short of 100: round those first.
-        let mut sizes: Vec<u64> = exact.iter().map(|&e| (e * (1.0 + 1e-12)).floor() as u64).collect();
+        // A share such as 1/3 times 300 may fall an ulp short of 100: round those first. The slack of all
+        // pools together stays below one server, however large n is.
+        let slack = |e: f64| (1e-12 * e).min(0.5 / exact.len() as f64);
+        let mut sizes: Vec<u64> = exact.iter().map(|&e| (e + slack(e)).floor() as u64).collect();
         let mut order: Vec<usize> = (0..exact.len()).collect();
         #[allow(clippy::cast_precision_loss)]
         let remainder = |j: usize, sizes: &[u64]| exact[j] - sizes[j] as f64;

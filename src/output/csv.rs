@@ -1,6 +1,6 @@
 //! The result document as tidy CSV: one number a row.
 
-use super::document::{Document, ExactPart};
+use super::document::{Document, EventPart, ExactPart};
 use crate::fluid::Split;
 use crate::model::{Durations, JobTimes, Measures, PoolMeasures, Value};
 
@@ -42,11 +42,16 @@ pub fn render(document: &Document) -> Result<String, csv::Error> {
                 rows.tails("fluid", "", &time, pool, tails.iter().map(|&x| Value::from(x)))?;
             }
         }
-        for event in &fluid.events {
+        for EventPart { event, .. } in &fluid.events {
             let name = format!("{:?}", event.kind).to_lowercase();
             let which = event.router.unwrap_or(event.tier).to_string();
             rows.row(["fluid", "", "", "", &which, &name], event.time.into())?;
         }
+    }
+    for size in &document.sizes {
+        let n = size.n.to_string();
+        rows.row(["model", &n, "", "", "", "arrival_rate"], size.arrival_rate.into())?;
+        rows.measures("fluid", &n, &size.fluid)?;
     }
     for run in &document.finite {
         let n = run.n.to_string();

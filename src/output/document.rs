@@ -4,6 +4,7 @@ mod exact;
 
 pub use exact::{ExactPart, ExactPoint};
 
+use super::events::what_happened;
 use crate::finite::{Sampler, Statistics, Summary};
 use crate::fluid::{Event, FixedPoint, Method, Path, Snapshot, Split, StepCounts};
 use crate::model::{JobTimes, Measures, Model, Value};
@@ -30,6 +31,15 @@ impl<T> ByPool<T> {
     }
 }
 
+impl Document {
+    /// The fluid's measures for n servers, where the document has a fluid.
+    #[must_use]
+    pub fn fluid_at(&self, n: u64) -> Option<&Measures> {
+        let own = self.sizes.iter().find(|size| size.n == n).map(|size| &size.fluid);
+        own.or(self.fluid.as_ref().map(|fluid| &fluid.measures))
+    }
+}
+
 /// Everything a command computed.
 #[derive(Debug, Clone, Serialize)]
 pub struct Document {
@@ -37,6 +47,9 @@ pub struct Document {
     pub model: ModelPart,
     /// What reproduces it.
     pub run: RunPart,
+    /// What the formulas of n give at each n, where the model has any and runs at more than one n.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizePart>,
     /// The fluid limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fluid: Option<FluidPart>,
@@ -75,6 +88,21 @@ pub struct ModelPart {
     pub taken_at: Option<u64>,
     /// The service law of each pool.
     pub services: ByPool<ServicePart>,
+}
+
+/// The model at one n, and its fluid limit.
+#[derive(Debug, Clone, Serialize)]
+pub struct SizePart {
+    /// Number of servers.
+    pub n: u64,
+    /// The policy in words.
+    pub policy: String,
+    /// Jobs per server and unit of time.
+    pub arrival_rate: f64,
+    /// Arrival rate over capacity.
+    pub load: f64,
+    /// Measures at the fixed point; where pools grow, in the limit.
+    pub fluid: Measures,
 }
 
 /// A service law in numbers.
@@ -148,9 +176,19 @@ pub struct FluidPart {
     /// The path at the recorded times.
     pub trajectory: Vec<TrajectoryPoint>,
     /// When tiers emptied and filled again.
-    pub events: Vec<Event>,
+    pub events: Vec<EventPart>,
     /// What explains the run.
     pub statistics: FluidStatistics,
+}
+
+/// An event of the path.
+#[derive(Debug, Clone, Serialize)]
+pub struct EventPart {
+    /// When, and at which tier or router.
+    #[serde(flatten)]
+    pub event: Event,
+    /// What it means for the servers, in words.
+    pub what: String,
 }
 
 /// The path at one time.
@@ -288,7 +326,11 @@ impl FluidPart {
             split: fixed.split.clone(),
             stable: fixed.is_proper(),
             trajectory: path.snapshots.iter().map(point).collect(),
-            events: path.events.clone(),
+            events: path
+                .events
+                .iter()
+                .map(|event| EventPart { event: *event, what: what_happened(model, event) })
+                .collect(),
             statistics: FluidStatistics {
                 method: fixed.method,
                 residual: fixed.residual,

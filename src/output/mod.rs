@@ -2,6 +2,7 @@
 
 pub mod csv;
 pub mod document;
+mod events;
 pub mod figures;
 pub mod file;
 pub mod fit;

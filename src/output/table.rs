@@ -3,8 +3,8 @@
 mod exact;
 mod job_times;
 
-use super::document::{Document, FinitePart, FluidPart};
-use crate::fluid::{Event, EventKind, Split};
+use super::document::{Document, EventPart, FinitePart, FluidPart, SizePart};
+use crate::fluid::Split;
 use crate::model::{Measures, PoolMeasures, Value};
 use crate::run::{Checked, Convergence, Curve};
 use std::fmt::Write;
@@ -77,21 +77,19 @@ pub fn number(x: f64) -> String {
     }
 }
 
-/// An estimate with its interval, to the digits that the interval supports.
+/// An estimate with its interval, to the digits that the interval supports; `?` for an unknown one.
 #[must_use]
 pub fn value(v: Value) -> String {
     match v.half_width {
         None => number(v.value),
-        Some(half) if half > 0.0 && half.is_finite() && half < 1e6 => {
+        Some(0.0) => format!("{} ± 0", number(v.value)),
+        Some(half) if !half.is_finite() => format!("{} ± ?", number(v.value)),
+        Some(half) if !(1e-10..1e6).contains(&half) => format!("{:.3e} ± {half:.0e}", v.value),
+        Some(half) => {
             #[allow(clippy::cast_possible_truncation)]
             let after = usize::try_from((1 - half.log10().floor() as i32).clamp(0, 12)).unwrap_or(0);
-            if half < 1e-10 {
-                format!("{:.3e} ± {half:.0e}", v.value)
-            } else {
-                format!("{:.after$} ± {half:.after$}", v.value)
-            }
+            format!("{:.after$} ± {half:.after$}", v.value)
         }
-        Some(_) => format!("{} ± 0", number(v.value)),
     }
 }
 
@@ -114,14 +112,17 @@ pub fn render(document: &Document, verbose: bool) -> String {
         number(m.capacity),
         m.taken_at.map_or_else(String::new, |n| format!("; formulas taken at n = {n}"))
     );
+    if !document.sizes.is_empty() {
+        text += &sizes_text(&document.sizes);
+    }
     if let Some(fluid) = &document.fluid {
         text += &fluid_text(fluid, verbose);
     }
     for run in &document.finite {
-        text += &finite_text(run, document.fluid.as_ref(), verbose);
+        text += &finite_text(run, document.fluid_at(run.n), verbose);
     }
     for part in &document.exact {
-        text += &exact::text(part, document.fluid.as_ref(), verbose);
+        text += &exact::text(part, document.fluid_at(part.n), verbose);
     }
     if let Some(convergence) = &document.convergence {
         text += &convergence_text(convergence);
@@ -130,6 +131,14 @@ pub fn render(document: &Document, verbose: bool) -> String {
         text += &expect_text(&document.expect);
     }
     text
+}
+
+fn sizes_text(sizes: &[SizePart]) -> String {
+    let mut table = Table::new(["n", "policy", "arrival rate", "load"]);
+    for size in sizes {
+        table.row([size.n.to_string(), size.policy.clone(), number(size.arrival_rate), number(size.load)]);
+    }
+    format!("\nThe model at each n\n{}", table.render())
 }
 
 fn fluid_text(fluid: &FluidPart, verbose: bool) -> String {
@@ -220,17 +229,10 @@ fn fluid_text(fluid: &FluidPart, verbose: bool) -> String {
 /// Events that are shown unless more is asked for: with many routers there are many.
 const MOST_EVENTS: usize = 20;
 
-fn events_table(events: &[Event], verbose: bool) -> Table {
-    let routers = events.iter().any(|e| e.router.is_some());
-    let mut table = Table::new(["time", if routers { "router" } else { "tier" }, "what"]);
+fn events_table(events: &[EventPart], verbose: bool) -> Table {
+    let mut table = Table::new(["time", "what"]);
     for e in events.iter().take(if verbose { usize::MAX } else { MOST_EVENTS }) {
-        let what = match (e.kind, e.router) {
-            (EventKind::Hit, None) => "runs empty: the path slides",
-            (EventKind::Leave, None) => "fills again",
-            (EventKind::Hit, Some(_)) => "runs out of messages",
-            (EventKind::Leave, Some(_)) => "has messages again",
-        };
-        table.row([number(e.time), (e.router.unwrap_or(e.tier) + 1).to_string(), what.into()]);
+        table.row([number(e.event.time), e.what.clone()]);
     }
     table
 }
@@ -278,7 +280,7 @@ fn measures_table(m: &Measures) -> Table {
     table
 }
 
-fn finite_text(run: &FinitePart, fluid: Option<&FluidPart>, verbose: bool) -> String {
+fn finite_text(run: &FinitePart, fluid: Option<&Measures>, verbose: bool) -> String {
     let sizes: Vec<String> = run.pool_sizes.0.iter().map(|(name, n)| format!("{name} {n}")).collect();
     let mut text = format!(
         "\nn = {} ({}): {} replications, averages over ({}, {}]\n",
@@ -298,7 +300,7 @@ fn finite_text(run: &FinitePart, fluid: Option<&FluidPart>, verbose: bool) -> St
         let Some(all) = run.measures.get(name) else { continue };
         let mut cells = vec![name.to_owned(), value(all)];
         if let Some(fluid) = fluid {
-            cells.push(optional(fluid.measures.get(name)));
+            cells.push(optional(fluid.get(name)));
         }
         let blank = !PoolMeasures::NAMES.contains(&name);
         cells.extend(
@@ -373,4 +375,21 @@ fn expect_text(expect: &[Checked]) -> String {
     }
     text += &table.render();
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_error_is_no_certainty() {
+        let shown = |half: f64| value(Value { value: 0.25, half_width: Some(half) });
+        assert_eq!(shown(0.0), "0.25 ± 0");
+        assert_eq!(shown(0.0123), "0.250 ± 0.012");
+        assert_eq!(shown(2e-11), "2.500e-1 ± 2e-11");
+        assert_eq!(shown(3e6), "2.500e-1 ± 3e6");
+        for half in [f64::NAN, f64::INFINITY] {
+            assert_eq!(shown(half), "0.25 ± ?");
+        }
+    }
 }

@@ -39,6 +39,7 @@ mod source;
 mod translate;
 mod tree;
 
+pub use check::LARGEST_SIZE;
 pub use data::sample;
 pub use error::{Problem, SpecError};
 pub use place::Place;

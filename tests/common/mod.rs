@@ -13,6 +13,11 @@ pub fn model(arrival_rate: f64, pools: &[(f64, f64, Option<u32>)], policy: Polic
             Pool::new(format!("p{}", j + 1), share, buffer, PhaseType::exponential(rate).unwrap())
         })
         .collect();
+    system(arrival_rate, pools, policy)
+}
+
+/// A model with these pools.
+pub fn system(arrival_rate: f64, pools: Vec<Pool>, policy: Policy) -> Model {
     Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }
 }
 

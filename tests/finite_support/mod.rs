@@ -3,6 +3,8 @@
 #![allow(dead_code)]
 
 pub mod chain;
+#[path = "../common/mod.rs"]
+mod common;
 pub mod routers;
 
 use fluidlimit::finite::{Replication, Settings};
@@ -19,7 +21,7 @@ pub fn model(arrival_rate: f64, policy: Policy, pools: &[(f64, Option<u32>, Phas
         .enumerate()
         .map(|(j, (share, buffer, law))| Pool::new(format!("p{}", j + 1), *share, *buffer, law.clone()))
         .collect();
-    Model { name: "test".into(), description: String::new(), arrival_rate, pools, policy }
+    common::system(arrival_rate, pools, policy)
 }
 
 /// One pool of servers that work at rate 1.

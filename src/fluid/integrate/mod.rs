@@ -13,7 +13,7 @@ use super::drift::{Composition, Field};
 use super::flows::{self, Flows};
 use super::path::{Event, Path, Plan, Snapshot, State};
 use super::rosenbrock::Structured;
-use super::step::{Leg, StepCounts, Stop, Stretch, Tolerance};
+use super::step::{Leg, StepCounts, Stop, Stretch, Tolerance, lowest_entry};
 use super::{FluidError, explicit, rosenbrock, routers};
 use crate::model::{Model, StateSpace, Top};
 
@@ -296,10 +296,6 @@ fn top_mass(pool: &crate::model::PoolStates, q: &[f64]) -> f64 {
     // An absorbing top may hold any mass: what counts is the level below it.
     let top = if pool.top == Top::Absorbing { pool.levels - 1 } else { pool.levels };
     if !pool.is_cut() { 0.0 } else { q[pool.level(top)].iter().sum() }
-}
-
-fn lowest_entry(q: &[f64]) -> f64 {
-    q.iter().fold(0.0, |a: f64, x| a.min(*x))
 }
 
 fn needs_levels(states: &StateSpace, q: &[f64]) -> bool {

@@ -1,9 +1,10 @@
 //! The modes of the motion: which tier is open, when that changes, and how the path goes on from there.
 
-use super::{CLOCK, EMPTY, Motion, NEGATIVE, lowest_entry, needs_levels};
+use super::{CLOCK, EMPTY, Motion, NEGATIVE, needs_levels};
 use crate::fluid::drift::{Composition, Drift, Field, Scratch};
 use crate::fluid::path::{Event, EventKind};
-use crate::fluid::step::Leg;
+use crate::fluid::root::crossing;
+use crate::fluid::step::{Leg, lowest_entry};
 use crate::fluid::{FluidError, dispatch, flows};
 
 /// So many steps of the explicit method that fall below zero in one mode mean that it is at the limit of
@@ -121,7 +122,7 @@ impl Motion<'_> {
             }
             (_, Some((tier, (t, q)))) => {
                 self.accept(t, q, 0.0);
-                self.events.push(Event { time: t, kind: EventKind::Leave, tier, router: None });
+                self.events.push(Event { time: t, kind: EventKind::Leave, tier: tier + 1, router: None });
                 self.enter(tier, true);
             }
             _ => self.accept(leg.t, leg.q.clone(), leg.step),
@@ -139,40 +140,24 @@ impl Motion<'_> {
         let mass = self.field.dispatch.open_mass(q).unwrap_or(0.0).max(0.0);
         let falling = self.field.dispatch.reach(q) - self.field.tier_inflow(q);
         let time = self.state.time + mass / falling;
-        self.events.push(Event { time, kind: EventKind::Hit, tier: open, router: None });
+        self.events.push(Event { time, kind: EventKind::Hit, tier: open + 1, router: None });
         flows::lift(self.model, &self.state.states, open, &mut self.state.occupancy);
         self.find_mode();
     }
 
     /// Where `g` crosses zero within the leg's last step, by integrating that step again.
     fn locate(&mut self, leg: &Leg, implicit: bool, g: &dyn Fn(&Field, &[f64]) -> f64) -> (f64, Vec<f64>) {
-        let (mut a, mut b) = (leg.before_t, leg.t);
-        let (mut ga, mut gb) = (g(&self.field, &leg.before_q), g(&self.field, &leg.q));
-        let mut best = (leg.t, leg.q.clone());
-        if ga >= 0.0 {
+        let before = g(&self.field, &leg.before_q);
+        if before >= 0.0 {
             return (leg.before_t, leg.before_q.clone());
         }
-        // Regula falsi with the Illinois rule: the side that stays keeps half its value.
-        for _ in 0..80 {
-            let t = (b - gb * (b - a) / (gb - ga)).clamp(a, b);
-            if t <= a || t >= b {
-                break;
-            }
+        let after = g(&self.field, &leg.q);
+        let found = crossing((leg.before_t, before), (leg.t, after), |t| {
             let q = self.run(leg.before_t, &leg.before_q, t, t - leg.before_t, implicit, false).q;
-            let gt = g(&self.field, &q);
-            if gt > 0.0 {
-                (b, gb) = (t, gt);
-                ga *= 0.5;
-            } else {
-                (a, ga) = (t, gt);
-                gb *= 0.5;
-            }
-            best = (t, q);
-            if gt.abs() < 1e-17 || b - a <= 2.0 * f64::EPSILON * b {
-                break;
-            }
-        }
-        best
+            let value = g(&self.field, &q);
+            (q, value)
+        });
+        found.unwrap_or_else(|| (leg.t, leg.q.clone()))
     }
 }
 

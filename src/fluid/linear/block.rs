@@ -6,6 +6,10 @@ use crate::model::{Move, PoolStates};
 use nalgebra::{DMatrix, DVector, Dyn, LU};
 use std::ops::Range;
 
+/// An entry of a block: row, column, value. A state sends mass to few others, so that the generator's
+/// blocks are stored by their entries; only what elimination fills is dense.
+type Entry = (usize, usize, f64);
+
 /// Blocks of the size of a level, for the levels that are not closed.
 #[derive(Debug)]
 pub struct BlockPool {
@@ -13,9 +17,9 @@ pub struct BlockPool {
     /// The level, counted in `ranges`, towards which the others are eliminated.
     anchor: usize,
     /// For each level but the lowest: the block that carries mass up to it from the level below.
-    up: Vec<DMatrix<f64>>,
+    up: Vec<Vec<Entry>>,
     /// For each level but the highest: the block that carries mass down to it from the level above.
-    down: Vec<DMatrix<f64>>,
+    down: Vec<Vec<Entry>>,
     pivot: Vec<LU<f64, Dyn, Dyn>>,
     pub stationary: Option<Vec<f64>>,
 }
@@ -26,9 +30,7 @@ impl BlockPool {
         let ranges: Vec<_> = (ground..=pool.levels).map(|k| pool.level(k)).collect();
         let size = |k: usize| ranges[k].len();
         let n = ranges.len();
-        let mut diagonal: Vec<_> = (0..n).map(|k| DMatrix::identity(size(k), size(k)) * gamma).collect();
-        let mut up: Vec<_> = (1..n).map(|k| DMatrix::zeros(size(k), size(k - 1))).collect();
-        let mut down: Vec<_> = (1..n).map(|k| DMatrix::zeros(size(k - 1), size(k))).collect();
+        let (mut inside, mut up, mut down) = (vec![Vec::new(); n], vec![Vec::new(); n], vec![Vec::new(); n]);
         let (mut rate_up, mut rate_down) = (vec![0.0; n], vec![0.0; n]);
         let mut place = vec![(0, 0); pool.len()];
         for (k, range) in ranges.iter().enumerate() {
@@ -37,9 +39,9 @@ impl BlockPool {
         for m in moves {
             let (k, i) = place[m.from - pool.offset];
             let (to_k, to_i) = place[m.to - pool.offset];
-            diagonal[k][(i, i)] += m.rate;
-            let block: &mut DMatrix<f64> = match to_k {
-                _ if to_k == k => &mut diagonal[k],
+            inside[k].push((i, i, m.rate));
+            let block = match to_k {
+                _ if to_k == k => &mut inside[k],
                 _ if to_k > k => {
                     rate_up[k] = m.rate.max(rate_up[k]);
                     &mut up[k]
@@ -49,25 +51,30 @@ impl BlockPool {
                     &mut down[to_k]
                 }
             };
-            block[(to_i, i)] -= m.rate;
+            block.push((to_i, i, -m.rate));
         }
         let anchor = fullest_level(0, &rate_down, &rate_up);
+        let diagonal = |k: usize| {
+            let mut block = DMatrix::identity(size(k), size(k)) * gamma;
+            inside[k].iter().for_each(|&(row, column, value)| block[(row, column)] += value);
+            block
+        };
         let mut pivot: Vec<Option<LU<f64, Dyn, Dyn>>> = (0..n).map(|_| None).collect();
         for k in (anchor + 1..n).rev() {
-            let mut s = diagonal[k].clone();
+            let mut s = diagonal(k);
             if let Some(Some(higher)) = pivot.get(k + 1) {
-                s -= &down[k] * higher.solve(&up[k])?;
+                eliminate(&mut s, &down[k], higher, &up[k])?;
             }
             pivot[k] = Some(s.lu());
         }
         for k in 0..=anchor {
-            let mut s = diagonal[k].clone();
+            let mut s = diagonal(k);
             if let Some(Some(lower)) = k.checked_sub(1).map(|lower| &pivot[lower]) {
-                s -= &up[k - 1] * lower.solve(&down[k - 1])?;
+                eliminate(&mut s, &up[k - 1], lower, &down[k - 1])?;
             }
             if k == anchor {
                 if let Some(Some(higher)) = pivot.get(k + 1) {
-                    s -= &down[k] * higher.solve(&up[k])?;
+                    eliminate(&mut s, &down[k], higher, &up[k])?;
                 }
                 if gamma == 0.0 {
                     // Singular: its columns sum to zero. The last equation becomes "the sum is given".
@@ -92,8 +99,9 @@ impl BlockPool {
     /// Given the anchor's solution, solves outwards from it; `r` starts at state `start`.
     fn spread(&self, at_anchor: DVector<f64>, r: &mut [f64], start: usize) {
         let part = |k: usize| self.ranges[k].start - start..self.ranges[k].end - start;
-        let step = |k: usize, known: &DVector<f64>, block: &DMatrix<f64>, r: &mut [f64]| {
-            let rhs = DVector::from_column_slice(&r[part(k)]) - block * known;
+        let step = |k: usize, known: &DVector<f64>, block: &[Entry], r: &mut [f64]| {
+            let mut rhs = DVector::from_column_slice(&r[part(k)]);
+            subtract_product(rhs.as_mut_slice(), block, known);
             let x = self.pivot[k].solve(&rhs).unwrap_or(rhs);
             r[part(k)].copy_from_slice(x.as_slice());
             x
@@ -112,11 +120,10 @@ impl BlockPool {
     /// Solves in place for the pool's part of `r`.
     pub fn solve(&self, r: &mut [f64]) {
         let n = self.ranges.len();
-        let carry = |from: usize, to: usize, block: &DMatrix<f64>, r: &mut [f64]| {
+        let carry = |from: usize, to: usize, block: &[Entry], r: &mut [f64]| {
             let known = DVector::from_column_slice(&r[self.ranges[from].clone()]);
             if let Some(x) = self.pivot[from].solve(&known) {
-                let change = block * x;
-                r[self.ranges[to].clone()].iter_mut().zip(change.iter()).for_each(|(r, c)| *r -= c);
+                subtract_product(&mut r[self.ranges[to].clone()], block, &x);
             }
         };
         for k in (self.anchor + 1..n).rev() {
@@ -137,4 +144,29 @@ impl BlockPool {
             remove_mass(&mut r[start..end], v);
         }
     }
+}
+
+/// r - block x, in place.
+fn subtract_product(r: &mut [f64], block: &[Entry], x: &DVector<f64>) {
+    block.iter().for_each(|&(row, column, value)| r[row] -= value * x[column]);
+}
+
+/// What is left of a level's block `s` once the neighbour with this `pivot` is eliminated:
+/// s - back pivot^-1 out, where `out` carries mass from the level to its neighbour and `back` returns it.
+/// Solved only for the columns that `out` fills: under Erlang service a single phase leads down.
+fn eliminate(s: &mut DMatrix<f64>, back: &[Entry], pivot: &LU<f64, Dyn, Dyn>, out: &[Entry]) -> Option<()> {
+    let mut columns: Vec<usize> = out.iter().map(|&(_, column, _)| column).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let mut x = DMatrix::zeros(pivot.lu_internal().nrows(), columns.len());
+    for &(row, column, value) in out {
+        x[(row, columns.partition_point(|&c| c < column))] += value;
+    }
+    if !pivot.solve_mut(&mut x) {
+        return None;
+    }
+    for &(row, column, value) in back {
+        columns.iter().enumerate().for_each(|(c, &to)| s[(row, to)] -= value * x[(column, c)]);
+    }
+    Some(())
 }

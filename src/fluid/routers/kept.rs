@@ -32,7 +32,7 @@ pub(super) fn fixed_point(model: &Model, routers: &Routers) -> Result<(FixedPoin
             other => other?,
         }
         span *= 2.0;
-        let drift = residual(&motion.field, &motion.q);
+        let drift = motion.field.residual(&motion.q);
         best = best.min(drift);
         if drift > NEAR * model.arrival_rate {
             continue;
@@ -46,13 +46,6 @@ pub(super) fn fixed_point(model: &Model, routers: &Routers) -> Result<(FixedPoin
         }
     }
     Err(FluidError::KeptMessages { residual: best })
-}
-
-/// The largest component of the drift.
-fn residual(field: &Field, q: &[f64]) -> f64 {
-    let mut dq = vec![0.0; q.len()];
-    let inside = field.eval(q, &mut dq, &mut Scratch::default());
-    if inside { dq.iter().fold(0.0, |a: f64, x| a.max(x.abs())) } else { f64::INFINITY }
 }
 
 /// Implicit steps so long that they are all but Newton's; the mass of pools is kept. `None` if they do

@@ -64,9 +64,9 @@ fn check(model: &Model, act_as_one: bool) -> Result<(), FluidError> {
 fn each_router(events: &[Event], belongs: &[(usize, f64)]) -> Vec<Event> {
     let of = |event: &Event| {
         let event = *event;
-        let group = event.router.unwrap_or(0);
-        let routers = belongs.iter().enumerate().filter(move |(_, (g, _))| *g == group);
-        routers.map(move |(r, _)| Event { router: Some(r), ..event })
+        let group = event.router.map(|r| r - 1);
+        let routers = belongs.iter().enumerate().filter(move |(_, (g, _))| Some(*g) == group);
+        routers.map(move |(r, _)| Event { router: Some(r + 1), ..event })
     };
     events.iter().flat_map(of).collect()
 }

@@ -1,11 +1,12 @@
 //! Which routers have messages, when that changes, and how the path goes on from there.
 
 use super::field::{Field, Mode};
-use super::motion::{Motion, NEGATIVE, lowest_entry, needs_levels};
+use super::motion::{Motion, NEGATIVE, needs_levels};
 use crate::fluid::FluidError;
 use crate::fluid::drift::{Drift, Scratch};
 use crate::fluid::path::{Event, EventKind};
-use crate::fluid::step::Leg;
+use crate::fluid::root::crossing;
+use crate::fluid::step::{Leg, lowest_entry};
 
 /// Differences of rates this small, relatively, are rounding.
 const TIE: f64 = 1e-13;
@@ -139,7 +140,8 @@ impl Motion<'_> {
                     // A touch that rounding made a crossing.
                     self.accept(leg.t, leg.q.clone(), leg.step);
                 }
-                let event = |router| Event { time: t, kind: EventKind::Leave, tier: 0, router: Some(router) };
+                let event =
+                    |router| Event { time: t, kind: EventKind::Leave, tier: 1, router: Some(router + 1) };
                 self.events.extend(opened.into_iter().map(event));
             }
             _ => self.accept(leg.t, leg.q.clone(), leg.step),
@@ -158,7 +160,7 @@ impl Motion<'_> {
             if is_running_out(&self.field, r, &self.q, empty) {
                 let held = self.field.held(r, &self.q).max(0.0);
                 let time = self.time + held / -self.field.surplus(r, &self.q);
-                self.events.push(Event { time, kind: EventKind::Hit, tier: 0, router: Some(r) });
+                self.events.push(Event { time, kind: EventKind::Hit, tier: 1, router: Some(r + 1) });
                 self.field.use_up(r, &mut self.q);
                 *mode = Mode::Empty;
             }
@@ -170,33 +172,17 @@ impl Motion<'_> {
 
     /// Where `g` crosses zero within the leg's last step, by integrating that step again.
     fn locate(&mut self, leg: &Leg, implicit: bool, g: &dyn Fn(&Field, &[f64]) -> f64) -> (f64, Vec<f64>) {
-        let (mut a, mut b) = (leg.before_t, leg.t);
-        let (mut ga, mut gb) = (g(&self.field, &leg.before_q), g(&self.field, &leg.q));
-        let mut best = (leg.t, leg.q.clone());
-        if ga >= 0.0 {
+        let before = g(&self.field, &leg.before_q);
+        if before >= 0.0 {
             return (leg.before_t, leg.before_q.clone());
         }
-        // Regula falsi with the Illinois rule: the side that stays keeps half its value.
-        for _ in 0..80 {
-            let t = (b - gb * (b - a) / (gb - ga)).clamp(a, b);
-            if t <= a || t >= b {
-                break;
-            }
+        let after = g(&self.field, &leg.q);
+        let found = crossing((leg.before_t, before), (leg.t, after), |t| {
             let q = self.run(leg.before_t, &leg.before_q, t, t - leg.before_t, implicit, false).q;
-            let gt = g(&self.field, &q);
-            if gt > 0.0 {
-                (b, gb) = (t, gt);
-                ga *= 0.5;
-            } else {
-                (a, ga) = (t, gt);
-                gb *= 0.5;
-            }
-            best = (t, q);
-            if gt.abs() < 1e-17 || b - a <= 2.0 * f64::EPSILON * b {
-                break;
-            }
-        }
-        best
+            let value = g(&self.field, &q);
+            (q, value)
+        });
+        found.unwrap_or_else(|| (leg.t, leg.q.clone()))
     }
 }
 

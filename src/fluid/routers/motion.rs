@@ -6,7 +6,7 @@ use super::field::{Field, Mode};
 use super::space::Space;
 use super::{flows, modes};
 use crate::fluid::path::{Event, Path, Plan, Snapshot, State};
-use crate::fluid::step::{Leg, StepCounts, Stop, Stretch, Tolerance};
+use crate::fluid::step::{Leg, StepCounts, Stop, Stretch, Tolerance, lowest_entry};
 use crate::fluid::{FluidError, explicit, rosenbrock};
 use crate::model::{Model, Routers, Top};
 
@@ -228,10 +228,6 @@ fn fast<'f>(field: &'f Field, q: &'f [f64], factor: f64) -> impl Iterator<Item =
     (0..field.modes.len()).filter(move |&r| {
         field.modes[r] == Mode::Open && !field.single(r) && field.streams[r] > least * field.held(r, q)
     })
-}
-
-pub(super) fn lowest_entry(q: &[f64]) -> f64 {
-    q.iter().fold(0.0, |a: f64, x| a.min(*x))
 }
 
 pub(super) fn needs_levels(space: &Space, q: &[f64]) -> bool {

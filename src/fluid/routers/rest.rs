@@ -18,9 +18,10 @@
 use super::field::{Field, Mode};
 use super::space::Space;
 use super::{alike, check, flows, kept, one_router};
-use crate::fluid::drift::{Drift, Scratch};
+use crate::fluid::drift::Drift;
 use crate::fluid::fixed_point::{FixedPoint, Found, Method, assemble, top_tail, without};
 use crate::fluid::newton::Rest;
+use crate::fluid::root::bisect;
 use crate::fluid::{FluidError, stability};
 use crate::model::{Initial, Message, Model, Pool, Routers, Top, Value};
 use nalgebra::DMatrix;
@@ -165,21 +166,8 @@ impl Balance<'_> {
         let enough = enough.map(|(s, w)| s * self.model.arrival_rate / w).fold(0.0, f64::max);
         let most = enough.min(self.model.capacity());
         let at = |i: u32| most * f64::from(i) / f64::from(POINTS);
-        let Some(i) = (1..POINTS).rev().find(|&i| self.excess(at(i)) >= 0.0) else {
-            return self.bisect(0.0, at(1));
-        };
-        self.bisect(at(i), at(i + 1))
-    }
-
-    fn bisect(&self, mut low: f64, mut high: f64) -> f64 {
-        for _ in 0..1200 {
-            let middle = 0.5 * (low + high);
-            if middle <= low || middle >= high {
-                break;
-            }
-            if self.excess(middle) >= 0.0 { low = middle } else { high = middle }
-        }
-        low
+        let i = (1..POINTS).rev().find(|&i| self.excess(at(i)) >= 0.0).unwrap_or(0);
+        bisect(at(i), at(i + 1), |rate| self.excess(rate) >= 0.0).0
     }
 
     /// The states of the pools that settle, and the occupancy.
@@ -236,9 +224,7 @@ pub(super) fn describe(
     mut q: Vec<f64>,
     method: Method,
 ) -> FixedPoint {
-    let mut dq = vec![0.0; q.len()];
-    let inside = field.eval(&q, &mut dq, &mut Scratch::default());
-    let residual = if inside { dq.iter().fold(0.0, |a: f64, x| a.max(x.abs())) } else { f64::NAN };
+    let residual = field.residual(&q);
     let infeasibility = field.clip(&mut q);
     let proper = growth.iter().all(Option::is_none);
     let spectral_abscissa = if proper { abscissa(field, space, &q) } else { None };

@@ -11,7 +11,8 @@ pub fn convergence(convergence: &Convergence, model: &Model) -> Figure {
     const BIASES: usize = 5;
     let mut figure = Figure::new(format!("{}: error of the fluid limit at finite n", model.name))
         .subtitle(parameters(model));
-    let panel = Panel::new(Axis::log("number of servers n"), Axis::log("largest deviation of a path"));
+    let panel =
+        Panel::new(Axis::log("number of servers n").whole(), Axis::log("largest deviation of a path"));
     let [clear, unclear] = series(model, &convergence.path, 0);
     let panel = panel.title("Paths").series(clear).series(unclear);
     figure = figure.panel(with_guide(panel, std::iter::once(&convergence.path), -0.5, "slope -1/2"));
@@ -22,7 +23,7 @@ pub fn convergence(convergence: &Convergence, model: &Model) -> Figure {
     biases.truncate(BIASES);
     if !biases.is_empty() {
         let mut panel =
-            Panel::new(Axis::log("number of servers n"), Axis::log("|bias| of the long-run mean"));
+            Panel::new(Axis::log("number of servers n").whole(), Axis::log("|bias| of the long-run mean"));
         panel = panel.title("Long-run means");
         for (i, curve) in biases.iter().enumerate() {
             let [clear, unclear] = series(model, curve, i + 1);

@@ -117,7 +117,8 @@ fn panel(comparison: Comparison) -> Panel {
     let (low, high) = if low == high { (low.saturating_sub(1), high.max(1)) } else { (low, high) };
     let shown = |k: usize, y: f64| (low..=high).contains(&k) && (y >= LEAST || few);
     let scale = if few { Axis::linear } else { Axis::log };
-    let mut panel = Panel::new(Axis::linear("jobs at a server, k"), scale("fraction of the pool's servers"));
+    let mut panel =
+        Panel::new(Axis::linear("jobs at a server, k").whole(), scale("fraction of the pool's servers"));
     panel = panel.title(title);
     let points = fluid.iter().enumerate().filter(|(k, y)| shown(*k, **y));
     let points = points.map(|(k, &y)| Point::new(level(k), y)).collect();

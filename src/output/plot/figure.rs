@@ -53,6 +53,8 @@ pub struct Axis {
     /// The ends of the axis; `None` fits them to the data. A range the scale cannot show (not finite, of no
     /// length, not positive on a logarithmic axis) is fitted too.
     pub range: Option<(f64, f64)>,
+    /// Whether it counts things: labelled at whole numbers only.
+    pub whole: bool,
 }
 
 /// How values are laid along an axis.
@@ -186,12 +188,19 @@ impl Panel {
 impl Axis {
     /// A linear axis fitted to the data.
     pub fn linear(label: impl Into<String>) -> Self {
-        Self { label: label.into(), scale: Scale::Linear, range: None }
+        Self { label: label.into(), scale: Scale::Linear, ..Self::default() }
     }
 
     /// A logarithmic axis fitted to the data.
     pub fn log(label: impl Into<String>) -> Self {
-        Self { label: label.into(), scale: Scale::Log, range: None }
+        Self { label: label.into(), scale: Scale::Log, ..Self::default() }
+    }
+
+    /// Labels whole numbers only.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
+        self
     }
 
     /// Sets the ends of the axis.

@@ -15,6 +15,7 @@ pub(super) struct Span {
     pub(super) low: f64,
     pub(super) high: f64,
     pub(super) scale: Scale,
+    pub(super) whole: bool,
 }
 
 /// Why a panel shows no data.
@@ -121,9 +122,9 @@ fn wider(range: Option<(f64, f64)>, value: f64) -> (f64, f64) {
 }
 
 fn span(axis: &Axis, extent: Extent, room: Room) -> Span {
-    let scale = axis.scale;
+    let Axis { scale, whole, .. } = *axis;
     if let Some((low, high)) = axis.range.and_then(|range| usable(range, scale)) {
-        return Span { low, high, scale };
+        return Span { low, high, scale, whole };
     }
     let (low, high) = match (extent.ends(scale), scale) {
         (Some((low, high)), Scale::Linear) => fitted_linear(low, high, room),
@@ -131,7 +132,7 @@ fn span(axis: &Axis, extent: Extent, room: Room) -> Span {
         (None, Scale::Linear) => (0.0, 1.0),
         (None, Scale::Log) => (0.1, 10.0),
     };
-    Span { low, high, scale }
+    Span { low, high, scale, whole }
 }
 
 fn usable((a, b): (f64, f64), scale: Scale) -> Option<(f64, f64)> {
@@ -235,7 +236,7 @@ mod tests {
         let with = |axis: Axis| spans(&panel(axis, Axis::linear(""), &[(1.0, 1.0), (2.0, 1.0)])).0;
         assert_eq!(
             with(Axis::linear("").range(-1.0, 5.0)),
-            Span { low: -1.0, high: 5.0, scale: Scale::Linear }
+            Span { low: -1.0, high: 5.0, scale: Scale::Linear, whole: false }
         );
         assert_eq!(with(Axis::linear("").range(5.0, -1.0)).low, -1.0);
         assert_eq!(with(Axis::log("").range(0.0, 5.0)), with(Axis::log("")));

@@ -43,6 +43,7 @@ fn linear_candidates(span: &Span, most: usize) -> Vec<Ticks> {
 
 fn linear(span: &Span, steps: usize) -> Ticks {
     let raw = (span.high - span.low) / steps as f64;
+    let raw = if span.whole { raw.max(1.0) } else { raw };
     let (mantissa, exponent) = nice_step(raw);
     let step = mantissa * 10f64.powi(exponent);
     // Ends that are ticks up to rounding count as ticks.
@@ -172,7 +173,11 @@ mod tests {
     use super::*;
 
     fn labels(low: f64, high: f64, scale: Scale, most: usize) -> Vec<String> {
-        let ticks = ticks(&Span { low, high, scale }, most, |ticks| ticks.major.len() <= most + 1);
+        labels_of(&Span { low, high, scale, whole: false }, most)
+    }
+
+    fn labels_of(span: &Span, most: usize) -> Vec<String> {
+        let ticks = ticks(span, most, |ticks| ticks.major.len() <= most + 1);
         ticks.major.iter().map(|tick| tick.label.bare()).chain(ticks.factor.map(|f| f.bare())).collect()
     }
 
@@ -206,12 +211,25 @@ mod tests {
     }
 
     #[test]
+    fn counts_are_labelled_at_whole_numbers() {
+        let cases: &[(f64, f64, Scale, &[&str])] = &[
+            (-0.1, 2.2, Scale::Linear, &["0", "1", "2"]),
+            (0.4, 1.6, Scale::Linear, &["1"]),
+            (2.0, 4.0, Scale::Log, &["2", "3", "4"]),
+            (0.0, 50.0, Scale::Linear, &["0", "10", "20", "30", "40", "50"]),
+        ];
+        for &(low, high, scale, expected) in cases {
+            assert_eq!(labels_of(&Span { low, high, scale, whole: true }, 5), expected);
+        }
+    }
+
+    #[test]
     fn every_axis_gets_ticks_in_order() {
         for scale in [Scale::Linear, Scale::Log] {
             for (low, high) in
                 [(1e-306, 1e306), (1e-300, 2e-300), (1e300, 1e306), (5.0, 5.000_001), (0.99, 1.01)]
             {
-                let ticks = ticks(&Span { low, high, scale }, 6, |ticks| ticks.major.len() < 9);
+                let ticks = ticks(&Span { low, high, scale, whole: false }, 6, |ticks| ticks.major.len() < 9);
                 assert!(ticks.major.len() >= 2, "{low} {high} {scale:?} {ticks:?}");
                 assert!(ticks.major.windows(2).all(|pair| pair[0].at < pair[1].at), "{ticks:?}");
             }

@@ -2,10 +2,10 @@
 
 use super::{Table, messages_text, number, optional};
 use crate::model::{Measures, PoolMeasures};
-use crate::output::document::{ExactPart, FluidPart};
+use crate::output::document::ExactPart;
 use std::fmt::Write;
 
-pub(super) fn text(part: &ExactPart, fluid: Option<&FluidPart>, verbose: bool) -> String {
+pub(super) fn text(part: &ExactPart, fluid: Option<&Measures>, verbose: bool) -> String {
     let sizes: Vec<String> = part.pool_sizes.0.iter().map(|(name, n)| format!("{name} {n}")).collect();
     let (s, size) = (&part.statistics, &part.statistics.size);
     let mut text = format!(
@@ -29,7 +29,7 @@ pub(super) fn text(part: &ExactPart, fluid: Option<&FluidPart>, verbose: bool) -
     for name in Measures::NAMES {
         let Some(all) = part.measures.get(name) else { continue };
         let mut cells = vec![name.to_owned(), number(all.value)];
-        cells.extend(fluid.map(|fluid| optional(fluid.measures.get(name))));
+        cells.extend(fluid.map(|fluid| optional(fluid.get(name))));
         let blank = !PoolMeasures::NAMES.contains(&name);
         let pools = part.measures.pools.iter();
         cells.extend(pools.map(|p| if blank { String::new() } else { optional(p.get(name)) }));

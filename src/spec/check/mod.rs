@@ -8,6 +8,8 @@ mod service;
 mod settings;
 mod vectors;
 
+pub use settings::LARGEST_SIZE;
+
 use std::ops::RangeInclusive;
 use std::path::Path;
 

@@ -17,7 +17,8 @@ use crate::model::{Initial, Pool};
 const LARGEST_START: i128 = 1_000_000;
 const MOST_POINTS: i128 = 1_000_000;
 const MOST_REPLICATIONS: i128 = 1_000_000;
-const LARGEST_SIZE: i128 = 1_000_000_000_000;
+/// The largest number of servers that can be asked for.
+pub const LARGEST_SIZE: u64 = 1_000_000_000_000;
 const LONGEST_HORIZON: f64 = 1e100;
 /// Room for a share that was written with more digits than its tails.
 const SHARE_SLACK: f64 = 1e-9;
@@ -92,7 +93,7 @@ impl Check<'_> {
         let mut seen: HashMap<u64, Span> = HashMap::new();
         let mut sizes = Vec::with_capacity(file.get_ref().len());
         for n in file.get_ref() {
-            let size: u64 = self.whole(n, "a number of servers", 1..=LARGEST_SIZE)?;
+            let size: u64 = self.whole(n, "a number of servers", 1..=i128::from(LARGEST_SIZE))?;
             if let Some(first) = seen.insert(size, n.span()) {
                 return Err(self
                     .value(&n.span(), format!("`finite.sizes` has {size} twice"))
